@@ -1,0 +1,1 @@
+"""THE CONTRACT: everything that a hook author needs to read, and nothing that calls a hook."""

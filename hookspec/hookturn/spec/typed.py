@@ -1,0 +1,104 @@
+"""Types of the per-timing decorators ``@hookimpl.<timing>``: for type checkers, nothing at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol, TypeVar, overload
+
+from . import answers as a
+from . import events as e
+from .context import Context
+
+E = TypeVar("E", contravariant=True)
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Marked(Protocol[E, R]):
+    """The decorator of one timing: takes a function of event and ctx, both or one of them, or a method."""
+
+    @overload
+    def __call__(self, function: Callable[[E], R], /) -> Callable[[E], R]: ...
+    @overload
+    def __call__(self, function: Callable[[E, Context], R], /) -> Callable[[E, Context], R]: ...
+    @overload
+    def __call__(self, function: Callable[[Any, E], R], /) -> Callable[[Any, E], R]: ...
+    @overload
+    def __call__(self, function: Callable[[Any, E, Context], R], /) -> Callable[[Any, E, Context], R]: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        tryfirst: bool = False,
+        trylast: bool = False,
+        guard: bool = False,
+        priority: int = 50,
+        tools: Iterable[str] | None = None,
+        agents: Iterable[str] | None = None,
+        event_types: Iterable[str] | None = None,
+        timeout: float | None = None,
+        on_failure: Literal["ignore", "deny"] = "ignore",
+        mode: Literal["enforce", "monitor"] = "enforce",
+    ) -> Marked[E, R]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+A = TypeVar("A", bound=a.Answer)
+Of = A | Sequence[A] | None | Awaitable[A | Sequence[A] | None]
+
+SessionStartAnswer = a.Inject | a.SetEnv | a.Block | a.Warn
+MessageReceivedAnswer = a.Rewrite | a.Reply | a.Inject | a.Block | a.Warn
+UserPromptSubmitAnswer = a.Inject | a.Block | a.Warn
+TurnStartAnswer = a.Inject | a.SetEnv | a.Warn
+SystemPromptAnswer = a.Inject | a.Rewrite | a.Warn
+ModelResponseAnswer = a.Rewrite | a.Inject | a.Block | a.Warn
+ToolCallStartAnswer = a.Deny | a.Ask | a.Warn
+PreToolExecutionAnswer = a.Rewrite | a.Deny | a.Ask | a.Allow | a.Block | a.Reply | a.Warn
+PostToolExecutionAnswer = a.Rewrite | a.Deny | a.Inject | a.Recover | a.Warn
+TurnCompleteAnswer = a.Continue | a.Rewrite | a.Block | a.Inject | a.Warn
+ErrorAnswer = a.Recover | a.Warn
+PermissionRequestAnswer = a.Allow | a.Deny | a.Warn
+
+
+class TypedHookimpl(Protocol):
+    """What type checkers see of ``hookimpl``."""
+
+    on_session_start: Marked[e.SessionStart, Of[SessionStartAnswer]]
+    on_message_received: Marked[e.MessageReceived, Of[MessageReceivedAnswer]]
+    on_user_prompt_submit: Marked[e.UserPromptSubmit, Of[UserPromptSubmitAnswer]]
+    on_turn_start: Marked[e.TurnStart, Of[TurnStartAnswer]]
+    system_prompt: Marked[e.SystemPrompt, Of[SystemPromptAnswer]]
+    on_model_response: Marked[e.ModelResponse, Of[ModelResponseAnswer]]
+    on_tool_call_start: Marked[e.ToolCallStart, Of[ToolCallStartAnswer]]
+    pre_tool_execution: Marked[e.PreToolExecution, Of[PreToolExecutionAnswer]]
+    post_tool_execution: Marked[e.PostToolExecution, Of[PostToolExecutionAnswer]]
+    on_turn_complete: Marked[e.TurnComplete, Of[TurnCompleteAnswer]]
+    post_turn: Marked[e.PostTurn, Of[a.Warn]]
+    on_error: Marked[e.Error, Of[ErrorAnswer]]
+    on_session_end: Marked[e.SessionEnd, Of[a.Warn]]
+    on_event: Marked[e.Event, Of[a.Answer]]
+    on_permission_request: Marked[e.PermissionRequest, Of[PermissionRequestAnswer]]
+    on_outcome: Marked[e.OutcomeEvent, Of[a.Warn]]
+
+    @overload
+    def __call__(self, function: F, /) -> F: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        tryfirst: bool = False,
+        trylast: bool = False,
+        specname: str | None = None,
+        optionalhook: bool = False,
+        guard: bool = False,
+        priority: int = 50,
+        tools: Iterable[str] | None = None,
+        agents: Iterable[str] | None = None,
+        event_types: Iterable[str] | None = None,
+        timeout: float | None = None,
+        on_failure: Literal["ignore", "deny"] = "ignore",
+        mode: Literal["enforce", "monitor"] = "enforce",
+        wrapper: bool = False,
+        hookwrapper: bool = False,
+    ) -> Callable[[F], F]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
