@@ -1,0 +1,890 @@
+"""The engine: fires events through plans of hooks, each isolated from the others, and returns Outcomes."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import RLock
+from time import monotonic, perf_counter
+
+from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
+from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
+from .capabilities import HookContext, logger
+from .fold import Fold, Permissions
+from .outcome import Failure, Outcome, describe
+from .plan import Plan, Step
+from .registry import Plugin, Registry
+from .state import Stores
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+    from typing import Any, Literal
+
+    from ..spec.tools import Tool
+    from .fold import Vote
+    from .lifecycle import Fire
+    from .session import Session
+    from .session_state import SessionState
+
+    Approver = Callable[[Any], Any]
+
+MAX_NESTING = 8
+"""How deep hooks may fire hooks."""
+
+MAX_SERVICE_DEPTH = 3
+"""How deep services may call services."""
+
+STRIKES = 5
+"""Failures in a row after which a plugin is set aside for the session."""
+
+GUARD_SHARE = 0.2
+"""Part of a fire's time that is kept for guards."""
+
+
+class _Nest:
+    """Where in nested fires the current thread or task is."""
+
+    __slots__ = ("depth", "service_depth", "skip")
+
+    def __init__(self, depth: int = 0, skip: frozenset[str] = frozenset(), service_depth: int = 0) -> None:
+        self.depth = depth
+        self.skip = skip
+        self.service_depth = service_depth
+
+
+_nest: ContextVar[_Nest] = ContextVar("hookturn_nest", default=_Nest())  # noqa: B039 - never changed in place
+# One object per depth, so that a fire allocates none.
+_LEVELS = tuple(_Nest(depth) for depth in range(MAX_NESTING + 1))
+
+Wait = tuple["Awaitable[Any] | None", "Callable[[], Any] | None", float]
+
+
+class Engine:
+    """Calls hooks. Loads nothing by itself: no configuration, no entry points, no builtins.
+
+    Parameters:
+        plugins: plugin objects, or (name, object) pairs; registered in order.
+        host: the host's own handler: a plugin whose hooks run among the unphased ones.
+        hookspecs: own timings (see ``hookspec``): functions, modules or objects.
+        tools: what the host's tools mean: name -> Tool.
+        permissions: ``{"always_allow": [...], "ask": [...], "deny": [...]}``, used by sessions.
+        approver: called with the PermissionRequest when a call needs a yes; returns True, False, an Allow or
+            a Deny; may be a coroutine function for async sessions.
+        services: what hooks may call, by name (``ctx.services["model"](...)``).
+        recovers: Recover strategies that the host can carry out.
+        mode: ``enforce``, or ``monitor``: all answers are recorded without effect.
+        max_continue: how often in a row a turn may be made to go on.
+        state_dir: folder for values and sessions that outlive the process; None keeps them in memory.
+        project_dir: the project's folder, for ``ctx.project_dir``.
+        output_dir: where builtins may write; default ``.hookturn`` in the project.
+        dry_run: mark all events as dry.
+        threaded: run synchronous hooks on threads that can be abandoned at their time limit.
+
+    Raises:
+        RegistrationError: when a plugin or a spec is refused (all others were tried first).
+    """
+
+    def __init__(
+        self,
+        plugins: Iterable[Any] = (),
+        *,
+        host: object = None,
+        hookspecs: Iterable[Any] = (),
+        tools: Mapping[str, Tool] | None = None,
+        permissions: Permissions | Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+        recovers: Iterable[str] = (),
+        mode: Literal["enforce", "monitor"] = "enforce",
+        max_continue: int = 8,
+        state_dir: Any = None,
+        project_dir: Any = "",
+        output_dir: Any = "",
+        dry_run: bool = False,
+        threaded: bool = False,
+    ) -> None:
+        if mode not in ("enforce", "monitor"):
+            raise ValueError(f"mode must be 'enforce' or 'monitor', got {mode!r}")
+        self.registry = Registry(hookspecs)
+        self.tools = dict(tools) if tools else None
+        self.permissions = Permissions.of(permissions)
+        self.approver = approver
+        self.services = dict(services or {})
+        self.recovers = frozenset(recovers)
+        self.mode = mode
+        self.max_continue = max_continue
+        self.project_dir = str(project_dir) if project_dir else ""
+        self.output_dir = str(output_dir) if output_dir else ""
+        self.dry_run = dry_run
+        self.threaded = threaded
+        if state_dir is not None:
+            from pathlib import Path
+
+            state_dir = Path(state_dir)
+        self.stores = Stores(state_dir)
+        self.failed: list[RegistrationError] = []
+        """Plugins that were refused or failed to load, with name, cause and remedy."""
+        self.closed = False
+        self._plans: dict[str, Plan | None] = {}
+        self._lock = RLock()
+        self._sessions: dict[str, SessionState] = {}
+        self._loose: dict[str, list[str]] = {}  # injections for sessions that the engine does not run
+        self._strikes: dict[tuple[str, str], int] = {}
+        self._aside: set[tuple[str, str]] = set()
+        self._loops: list[Any] = []
+        refused: list[RegistrationError] = []
+        given = [("host", host, "host")] if host is not None else []
+        for plugin in plugins:
+            name, item = plugin if isinstance(plugin, tuple) and len(plugin) == 2 else (None, plugin)
+            given.append((name, item, "host"))
+        for name, item, layer in given:
+            try:
+                self.register(item, name, layer=layer)
+            except RegistrationError as error:
+                refused.append(error)
+        if refused:
+            if len(refused) > 1:
+                refused[0].args = ("; ".join(str(error) for error in refused),)
+            raise refused[0]
+
+    @classmethod
+    def from_project(cls, path: Any = ".", **options: Any) -> Engine:
+        """Build the engine of a project: its layers of configuration, builtins, entry points, foreign formats.
+
+        Parameters:
+            path: a folder in the project.
+            options: keyword arguments of ``hookturn.project.assemble.assemble``.
+
+        Returns:
+            the engine; plugins that could not be loaded are listed in ``failed``.
+        """
+        from ..project.assemble import assemble
+
+        return assemble(path, **options).engine
+
+    # -- registration ---------------------------------------------------------------------------
+
+    def register(
+        self,
+        plugin: object,
+        name: str | None = None,
+        *,
+        source: str = "",
+        layer: str = "host",
+        distribution: str = "",
+        config: Any = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Plugin:
+        """Register a plugin and call its on_load.
+
+        Parameters:
+            plugin: an instance, or a module.
+            name: its name; default: its own.
+            source: where it was declared, for records.
+            layer: host, managed, user, project, installed or builtin (see ``registry.LAYERS``).
+            distribution: name and version of the distribution that brought it.
+            config: its settings, as ``ctx.config``.
+            options: what a configuration sets over the hookimpls' options: phase, priority, tools, agents,
+                event_types, timeout, guard, on_failure, mode.
+
+        Returns:
+            what the registry knows of it.
+
+        Raises:
+            RegistrationError: when it is refused, or its on_load fails.
+        """
+        with self._lock:
+            record = self.registry.add(
+                plugin,
+                name,
+                source=source,
+                layer=layer,
+                distribution=distribution,
+                config=config,
+                options=options,
+            )
+            record.context = lambda event: HookContext(self, record, event)
+            self._plans = {}
+        try:
+            self._call_lifecycle(record, "on_load", 10.0)
+        except (Exception, SystemExit) as error:
+            self.unregister(record.name)
+            refused = record.error(
+                f"its on_load failed: {describe(error)}", "Mend it, or switch the plugin off.", "on_load"
+            )
+            self.failed.append(refused)
+            raise refused from error
+        return record
+
+    def unregister(self, name: str) -> None:
+        """Take a plugin out (its on_dispose is not called).
+
+        Raises:
+            KeyError: when there is none of this name.
+        """
+        with self._lock:
+            self.registry.remove(name)
+            self._plans = {}
+
+    def add_hookspecs(self, specs: Any, *, distribution: str = "") -> list[str]:
+        """Add timings of a framework's own (see ``Registry.add_hookspecs``)."""
+        with self._lock:
+            names = self.registry.add_hookspecs(specs, distribution=distribution)
+            self._plans = {}
+            return names
+
+    @property
+    def plugins(self) -> list[Plugin]:
+        """The registered plugins in order."""
+        return list(self.registry.plugins.values())
+
+    def plan(self, timing: str) -> Plan | None:
+        """Return the plan of a timing; None when no hook implements it.
+
+        Raises:
+            EventError: for an unknown timing.
+        """
+        # The table first, the implementations second: a plan that a registration made stale
+        # is stored into a table that nobody reads any more.
+        table = self._plans
+        if timing in table:
+            return table[timing]
+        with self._lock:
+            spec = self.registry.timings.get(timing)
+            if spec is None:
+                known = self.registry.timings
+                raise EventError(
+                    f"no timing {timing!r} is registered{did_you_mean(timing, known)}; "
+                    "own timings come in by Engine(hookspecs=[...])"
+                )
+            steps = [
+                Step(spec, owner, function, options)
+                for owner, function, options in self.registry.implementations(timing)
+            ]
+            if self.mode == "monitor":
+                for step in steps:
+                    step.monitor = True
+        plan = Plan(spec, steps) if steps else None
+        table[timing] = plan
+        return plan
+
+    # -- firing ---------------------------------------------------------------------------------
+
+    def fire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
+        """Fire an event through its hooks and fold their answers. Hooks only: no permission rules.
+
+        Parameters:
+            event: what happened.
+            measure: record every hook, with its time.
+            deadline: seconds for the whole fire; the default has none beyond each hook's own.
+
+        Returns:
+            the outcome. Hooks' failures are in it, never raised.
+
+        Raises:
+            EventError: for an event whose timing is not registered.
+            NestingError: when hooks fire hooks too deep.
+        """
+        plans = self._plans
+        timing = event.timing
+        plan = plans[timing] if timing in plans else self.plan(timing)
+        if plan is None and not measure:
+            watchers = plans["on_outcome"] if "on_outcome" in plans else self.plan("on_outcome")
+            if watchers is None:
+                return Outcome(event)
+        return self._fire(plan, event, measure, deadline, None, None)
+
+    async def afire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
+        """Fire an event from a coroutine; coroutine hooks run on the current loop. See ``fire``."""
+        plans = self._plans
+        timing = event.timing
+        plan = plans[timing] if timing in plans else self.plan(timing)
+        watchers = plans["on_outcome"] if "on_outcome" in plans else self.plan("on_outcome")
+        if plan is None and not measure and watchers is None:
+            return Outcome(event)
+        return await self._afire(plan, event, measure, deadline, None, None)
+
+    def check_nesting(self) -> None:
+        """Raise NestingError when a hook at the deepest level would fire once more."""
+        if _nest.get().depth >= MAX_NESTING:
+            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING}")
+
+    def fire_op(self, op: Fire) -> Outcome:
+        """Fire for a session's lifecycle."""
+        permissions = self.permissions if op.ladder else None
+        return self._fire(self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried)
+
+    async def afire_op(self, op: Fire) -> Outcome:
+        """Fire for an asynchronous session's lifecycle."""
+        permissions = self.permissions if op.ladder else None
+        return await self._afire(
+            self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried
+        )
+
+    def _fire(
+        self,
+        plan: Plan | None,
+        event: Event,
+        measure: bool,
+        deadline: float | None,
+        permissions: Permissions | None,
+        carried: Vote | None,
+    ) -> Outcome:
+        event = self._prepared(event)
+        watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
+        start = perf_counter() if watchers is not None or measure else 0.0
+        if plan is not None and plan.plain and not measure and deadline is None and self._free():
+            fold = self._fire_plain(plan, event, permissions, carried)
+        elif plan is None and permissions is None and carried is None:
+            fold = None
+        else:
+            fold = self._drive(self._steps(plan, event, measure, deadline, permissions, carried))
+        if fold is None:
+            out = Outcome(event)
+        else:
+            out = fold.outcome()
+            if fold.failures:
+                self._drive(self._report(fold, out))
+        if start:
+            out.micros = (perf_counter() - start) * 1e6
+        if watchers is not None and event.timing != "on_outcome":
+            self._watch(watchers, event, out)
+        return out
+
+    async def _afire(
+        self,
+        plan: Plan | None,
+        event: Event,
+        measure: bool,
+        deadline: float | None,
+        permissions: Permissions | None,
+        carried: Vote | None,
+    ) -> Outcome:
+        event = self._prepared(event)
+        watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
+        start = perf_counter() if watchers is not None or measure else 0.0
+        if plan is not None and plan.plain and not measure and deadline is None and self._free():
+            fold = self._fire_plain(plan, event, permissions, carried)
+        elif plan is None and permissions is None and carried is None:
+            fold = None
+        else:
+            fold = await self._adrive(self._steps(plan, event, measure, deadline, permissions, carried))
+        if fold is None:
+            out = Outcome(event)
+        else:
+            out = fold.outcome()
+            if fold.failures:
+                await self._adrive(self._report(fold, out))
+        if start:
+            out.micros = (perf_counter() - start) * 1e6
+        if watchers is not None and event.timing != "on_outcome":
+            if watchers.plain:
+                self._watch(watchers, event, out)
+            else:
+                await self._adrive(self._watched(watchers, event, out))
+        return out
+
+    def _prepared(self, event: Event) -> Event:
+        if isinstance(event, ToolEvent) and self.tools is not None and event._table is None:
+            event = event.replace()
+            event.__dict__["_table"] = self.tools
+        if self.dry_run and not event.dry_run:
+            event = event.replace(dry_run=True)
+        return event
+
+    def _free(self) -> bool:
+        """Whether nothing asks for more than the plain loop does."""
+        return not self._aside and not self.threaded and not _nest.get().skip
+
+    def _fire_plain(
+        self, plan: Plan, event: Event, permissions: Permissions | None, carried: Vote | None
+    ) -> Fold | None:
+        """The hot loop: synchronous, unfiltered hooks without time limits. None when no hook said anything."""
+        nest = _nest.get()
+        if nest.depth >= MAX_NESTING:
+            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING} in {event.timing}")
+        token = _nest.set(_LEVELS[nest.depth + 1])
+        start = perf_counter()
+        fold: Fold | None = None
+        if permissions is not None or carried is not None:
+            fold = Fold(plan.timing, event, permissions, carried)
+        try:
+            for group in plan.groups:
+                for call, step in group:
+                    try:
+                        answer = call(event)
+                        if answer is None:
+                            continue
+                        if fold is None:
+                            fold = Fold(plan.timing, event)
+                        if hasattr(answer, "__await__"):
+                            step.is_async = True
+                            with self._lock:
+                                self._plans = {}  # plans must know it next time
+                            answer = self._wait(answer, step.timeout)
+                            if answer is None:
+                                continue
+                        fold.add(step, answer)
+                        event = fold.event
+                    except (Exception, SystemExit) as error:
+                        if fold is None:
+                            fold = Fold(plan.timing, event)
+                        self._failed(fold, step, error, perf_counter() - start)
+                    if fold.ended and not step.guard:
+                        rest = group[group.index((call, step)) + 1 :]
+                        for _, skipped in rest:
+                            fold.not_called(skipped, fold.ended)
+                        break
+        finally:
+            _nest.reset(token)
+        if self._strikes:
+            self._forgive(plan, fold, event.session_id)
+        return fold
+
+    def _steps(
+        self,
+        plan: Plan | None,
+        event: Event,
+        measure: bool,
+        deadline: float | None,
+        permissions: Permissions | None,
+        carried: Vote | None,
+    ) -> Generator[Wait, Any, Fold]:
+        """The full loop. Yields what must be waited for: (awaitable or None, thread function or None, seconds)."""
+        timing = plan.timing if plan is not None else self.registry.timings[event.timing]
+        fold = Fold(timing, event, permissions, carried)
+        if plan is None:
+            return fold
+        nest = _nest.get()
+        if nest.depth >= MAX_NESTING:
+            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING} in {event.timing}")
+        begun = monotonic()
+        end = begun + deadline if deadline is not None else None
+        hooks_end = begun + deadline * (1 - GUARD_SHARE) if deadline is not None else None
+        has_guards = plan.steps[-1].guard
+        for call, step in (pair for group in plan.groups for pair in group):
+            if fold.ended and not step.guard:
+                fold.not_called(step, fold.ended)
+                continue
+            if (event.session_id, step.plugin) in self._aside and not step.unfiltered:
+                if measure:
+                    fold.not_called(step, f"set aside after {STRIKES} failures in a row")
+                continue
+            if step.plugin in nest.skip:
+                if measure:
+                    fold.not_called(step, "the call came through this hook's own service")
+                continue
+            if step.filter is not None:
+                why = step.filter.why_not(fold.event)
+                if why:
+                    if measure:
+                        fold.not_called(step, why)
+                    continue
+            limit = step.timeout
+            last = hooks_end if has_guards and not step.guard else end
+            if last is not None:
+                left = last - monotonic()
+                if left <= 0:
+                    self._failed(fold, step, TimeoutError("the fire's time was used up before it"), 0.0)
+                    continue
+                limit = min(limit, left)
+            start = perf_counter()
+            try:
+                token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth))
+                try:
+                    if self.threaded and not step.is_async:
+                        seen = fold.event
+                        answer = yield None, (lambda call=call, seen=seen: call(seen)), limit
+                    else:
+                        answer = call(fold.event)
+                    if answer is not None and hasattr(answer, "__await__"):
+                        answer = yield answer, None, limit
+                finally:
+                    _nest.reset(token)
+                elapsed = perf_counter() - start
+                micros = elapsed * 1e6 if measure else 0.0
+                if answer is not None:
+                    fold.add(step, answer, micros)
+                elif measure:
+                    fold.quiet(step, micros)
+                if step.own_timeout and elapsed > step.timeout and not step.is_async:
+                    logger(step.name).warning(
+                        "took {:.1f} s in {}, over its time limit of {:g} s",
+                        elapsed,
+                        timing.name,
+                        step.timeout,
+                    )
+            except (Exception, SystemExit) as error:
+                elapsed = perf_counter() - start
+                self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
+        if self._strikes:
+            self._forgive(plan, fold, event.session_id)
+        return fold
+
+    def _failed(
+        self, fold: Fold, step: Step, error: BaseException, elapsed: float, micros: float = 0.0
+    ) -> None:
+        kind, text = type(error).__name__, describe(error)
+        message = text.removeprefix(kind).removeprefix(": ")
+        if isinstance(error, SystemExit):
+            message = f"the hook called exit({error.code!r})"
+        failure = Failure(
+            fold.timing.name, step.name, step.plugin, step.owner.distribution, kind, message, elapsed, error
+        )
+        fold.fail(step, failure, micros)
+        event = fold.event
+        key = (event.session_id, step.plugin)
+        with self._lock:
+            strikes = self._strikes[key] = self._strikes.get(key, 0) + 1
+            if len(self._strikes) > 10_000:
+                self._strikes.pop(next(iter(self._strikes)))
+        who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
+        log = logger(step.name)
+        log.opt(exception=error if not isinstance(error, (AnswerError, TimeoutError)) else None).warning(
+            "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, text
+        )
+        if strikes == STRIKES and not step.fails_closed and not step.unfiltered:
+            with self._lock:
+                self._aside.add(key)
+            words = f"{step.name} failed {STRIKES} times in a row and is set aside for this session"
+            fold.warnings.append(words)
+            log.error(words)
+
+    def _forgive(self, plan: Plan, fold: Fold | None, session: str) -> None:
+        failed = {failure.plugin for failure in fold.failures} if fold is not None else set()
+        called = (
+            {record.plugin for record in fold.records if not record.matched} if fold is not None else set()
+        )
+        for step in plan.steps:
+            if step.plugin not in failed and step.plugin not in called:
+                self._strikes.pop((session, step.plugin), None)
+
+    def _report(self, fold: Fold, out: Outcome) -> Generator[Wait, Any, None]:
+        """Give the hooks' failures to on_error, once; failing on_error hooks do not recurse."""
+        if fold.timing.name in ("on_error", "on_outcome"):
+            return
+        plan = self.plan("on_error")
+        if plan is None and self.plan("on_outcome") is None:
+            return
+        event = fold.event
+        for failure in fold.failures:
+            error = Error._make(
+                {
+                    "session_id": event.session_id,
+                    "agent": event.agent,
+                    "agent_id": event.agent_id,
+                    "parent_agent": event.parent_agent,
+                    "cwd": event.cwd,
+                    "turn": event.turn,
+                    "time": event.time,
+                    "host": event.host,
+                    "dry_run": event.dry_run,
+                    "error_type": failure.error_type,
+                    "message": failure.message,
+                    "phase": "hook",
+                    "exception": failure.exception,
+                    "hook": failure.hook,
+                }
+            )
+            result = yield from self._steps(plan, error, False, None, None, None)
+            reported = result.outcome()
+            if reported.warnings:
+                out.warnings = (*out.warnings, *reported.warnings)
+            watchers = self.plan("on_outcome")
+            if watchers is not None:
+                yield from self._watched(watchers, error, reported)
+
+    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> None:
+        if not watchers.plain or self.threaded:
+            self._drive(self._watched(watchers, before, out))
+            return
+        watched = self._outcome_event(before, out)
+        fold = self._fire_plain(watchers, watched, None, None)
+        if fold is not None:
+            self._after_watch(watchers, fold, out)
+
+    def _watched(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, None]:
+        fold = yield from self._steps(watchers, self._outcome_event(before, out), False, None, None, None)
+        self._after_watch(watchers, fold, out)
+
+    def _outcome_event(self, before: Event, out: Outcome) -> OutcomeEvent:
+        return OutcomeEvent._make(
+            {
+                "session_id": before.session_id,
+                "agent": before.agent,
+                "agent_id": before.agent_id,
+                "parent_agent": before.parent_agent,
+                "cwd": before.cwd,
+                "turn": before.turn,
+                "time": before.time,
+                "host": before.host,
+                "dry_run": before.dry_run,
+                "before": before,
+                "after": out.event,
+                "outcome": out,
+            }
+        )
+
+    def _after_watch(self, watchers: Plan, fold: Fold, out: Outcome) -> None:
+        """Put an on_outcome hook's warnings and failures into the outcome; a failure may deny."""
+        if fold.warnings:
+            out.warnings = (*out.warnings, *fold.warnings)
+        if not fold.failures:
+            return
+        out.failures = (*out.failures, *fold.failures)
+        out.hooks = (*out.hooks, *(record for record in fold.records if record.error))
+        for step in watchers.steps:
+            if not step.fails_closed or step.monitor:
+                continue
+            failure = next((item for item in fold.failures if item.plugin == step.plugin), None)
+            timing = self.registry.timings[out.timing]
+            if failure is None or not timing.can_deny or out.denied:
+                continue
+            closing = Fold(timing, out.event)
+            closing.close(
+                step, f"{step.name} failed and fails closed ({failure.error_type}: {failure.message})"
+            )
+            denial = closing.outcome()
+            out.decision, out.reason, out.by = denial.decision, denial.reason, denial.by
+            out.message, out.advice, out.code = denial.message, denial.advice, denial.code
+            out.replied, out.reply = False, None
+
+    # -- waiting --------------------------------------------------------------------------------
+
+    def _drive(self, steps: Generator[Wait, Any, Any]) -> Any:
+        """Run a generator of steps from synchronous code."""
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                awaitable, function, seconds = steps.throw(error) if error is not None else steps.send(value)
+            except StopIteration as stop:
+                return stop.value
+            value = error = None
+            try:
+                if awaitable is not None:
+                    value = self._wait(awaitable, seconds)
+                else:
+                    assert function is not None
+                    value = run_on_thread(function, seconds)
+            except BaseException as problem:
+                error = problem
+
+    async def _adrive(self, steps: Generator[Wait, Any, Any]) -> Any:
+        """Run a generator of steps from a coroutine."""
+        import asyncio
+
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                awaitable, function, seconds = steps.throw(error) if error is not None else steps.send(value)
+            except StopIteration as stop:
+                return stop.value
+            value = error = None
+            try:
+                if awaitable is None:
+                    assert function is not None
+                    awaitable = start_thread(function, asyncio.get_running_loop())
+                value = await asyncio.wait_for(awaitable, seconds)
+            except asyncio.TimeoutError:
+                error = TimeoutError(f"no answer within {seconds:g} s")
+            except BaseException as problem:
+                error = problem
+
+    def _wait(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
+        """Run an awaitable on one of the engine's helper loops, from synchronous code."""
+        from .loops import HelperLoop
+
+        with self._lock:
+            # A fire from inside a helper loop gets another one: its own is busy with us.
+            loop = next((loop for loop in self._loops if not loop.is_current()), None)
+            if loop is None:
+                loop = HelperLoop()
+                self._loops.append(loop)
+        return loop.run(awaitable, seconds)
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    def session(self, **about: Any) -> Session:
+        """Return a new session, a context manager: ``with engine.session(agent="coder") as session``.
+
+        The same object works in ``async with``, where it gives an AsyncSession.
+
+        Parameters:
+            about: see ``Session``: session_id, agent, cwd, host, model, provider, source, env, tools,
+                transcript_path, persist.
+        """
+        from .session import Session
+
+        return Session(self, **about)
+
+    def attach(self, session_id: str, **about: Any) -> Session:
+        """Return a session from its stored state; no start or end is fired for it.
+
+        Parameters:
+            session_id: the session's id.
+            about: as for ``session``; used for what the stored state does not know.
+        """
+        from .session import Session
+
+        return Session(self, session_id=session_id, attached=True, **about)
+
+    def session_state(self, session_id: str) -> SessionState | None:
+        """Return the state of a session that this engine runs, or None."""
+        return self._sessions.get(session_id)
+
+    def _release(self, state: SessionState) -> None:
+        """Let go of a session that ended."""
+        if self._sessions.get(state.id) is state:
+            del self._sessions[state.id]
+        self.stores.forget(state.id)
+        with self._lock:
+            self._aside = {key for key in self._aside if key[0] != state.id}
+            for key in [key for key in self._strikes if key[0] == state.id]:
+                del self._strikes[key]
+
+    def inject(self, session_id: str, text: str) -> None:
+        """Add text to a session's next system prompt."""
+        state = self._sessions.get(session_id)
+        if state is not None:
+            state.add_pending(text)
+            return
+        with self._lock:
+            self._loose.setdefault(session_id, []).append(text)
+
+    def take_injected(self, session_id: str) -> str:
+        """Return, once, what was injected for a session that the engine does not run; joined with newlines."""
+        with self._lock:
+            return "\n".join(self._loose.pop(session_id, ()))
+
+    def services_for(self, plugin: Plugin) -> Mapping[str, Callable[..., Any]]:
+        """Return the services as one plugin gets them: calls made through them skip that plugin."""
+        return {name: self._service(plugin, name, function) for name, function in self.services.items()}
+
+    def _service(self, plugin: Plugin, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        from functools import wraps
+        from inspect import iscoroutinefunction
+
+        def enter() -> Any:
+            nest = _nest.get()
+            if nest.service_depth >= MAX_SERVICE_DEPTH:
+                raise NestingError(
+                    f"the service {name!r} was called through services {MAX_SERVICE_DEPTH} deep"
+                )
+            return _nest.set(_Nest(nest.depth, nest.skip | {plugin.name}, nest.service_depth + 1))
+
+        if iscoroutinefunction(function):
+
+            @wraps(function)
+            async def acall(*args: Any, **kwargs: Any) -> Any:
+                token = enter()
+                try:
+                    return await function(*args, **kwargs)
+                finally:
+                    _nest.reset(token)
+
+            return acall
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            token = enter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _nest.reset(token)
+
+        return call
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def _call_lifecycle(self, record: Plugin, hook: str, seconds: float) -> None:
+        for found in record.implementations.values():
+            if found["timing"] != hook:
+                continue
+            context = HookContext(self, record, None)
+            function = found["function"]
+            result = function(context) if found["options"]["wants"] else function()
+            if result is not None and hasattr(result, "__await__"):
+                self._wait(result, seconds)
+
+    def close(self) -> None:
+        """Call each plugin's on_dispose once, in reverse order, and let go of all resources. Safe to repeat."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+        for record in reversed(self.plugins):
+            try:
+                self._call_lifecycle(record, "on_dispose", 5.0)
+            except (Exception, SystemExit) as error:
+                logger(record.hook_name).warning("on_dispose failed: {}", describe(error))
+        for loop in self._loops:
+            loop.close()
+        self._loops.clear()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
+    """Run a function on a daemon thread and wait; at the time limit the thread is abandoned.
+
+    Raises:
+        TimeoutError: when it is not done in time.
+        BaseException: whatever the function raises.
+    """
+    from contextvars import copy_context
+    from threading import Event as Flag
+    from threading import Thread
+
+    done = Flag()
+    box: list[Any] = [None, None]
+    context = copy_context()
+
+    def work() -> None:
+        try:
+            box[0] = context.run(function)
+        except BaseException as error:
+            box[1] = error
+        done.set()
+
+    Thread(target=work, daemon=True, name="hookturn-hook").start()
+    if not done.wait(seconds):
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    if box[1] is not None:
+        raise box[1]
+    return box[0]
+
+
+def start_thread(function: Callable[[], Any], loop: Any) -> Any:
+    """Run a function on a daemon thread; returns a future of ``loop`` for its result."""
+    from contextvars import copy_context
+    from threading import Thread
+
+    future = loop.create_future()
+    context = copy_context()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is None:
+            future.set_result(result)
+        elif isinstance(error, StopIteration):
+            future.set_exception(RuntimeError("the hook raised StopIteration"))
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        try:
+            result, error = context.run(function), None
+        except BaseException as problem:
+            result, error = None, problem
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, error)
+
+    Thread(target=work, daemon=True, name="hookturn-hook").start()
+    return future

@@ -1,0 +1,466 @@
+"""The only place where decisions merge: the fold of the hooks' answers and the one permission ladder.
+
+deny rule > enforced guard (Block > Deny > Ask) > user's always_allow
+> Block > Deny > Ask (rule or hook) > Allow > no opinion
+"""
+
+from __future__ import annotations
+
+from ..spec import tools
+from ..spec.answers import (
+    DECISIONS,
+    Allow,
+    Answer,
+    Ask,
+    Block,
+    Continue,
+    Deny,
+    Inject,
+    Recover,
+    Reply,
+    Rewrite,
+    SetEnv,
+    Warn,
+)
+from ..spec.errors import AnswerError, EventError, did_you_mean
+from .match import Rule
+from .outcome import HookRecord, Outcome, RewriteRecord
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..spec.events import Event, ToolEvent
+    from ..spec.timings import Timing
+    from .outcome import Failure
+    from .plan import Step
+
+GUARD_ANSWERS = (Deny, Ask, Block, Warn)
+"""All that a guard may answer."""
+
+# Within one rung of the ladder, the stronger decision wins; among equals the first.
+_STRENGTH = {"block": 3, "deny": 2, "ask": 1}
+_DECISION = {Block: "block", Deny: "deny", Ask: "ask", Allow: "allow"}
+
+
+class Vote:
+    """One decision of a hook, a guard or a rule, before the ladder.
+
+    Attributes:
+        decision: block, deny, ask or allow.
+        by: name of the hook, or ``rule <text>``.
+        reason, advice, code: the answer's words.
+        enforced: whether the user's always_allow cannot set it aside.
+    """
+
+    __slots__ = ("advice", "by", "code", "decision", "enforced", "reason")
+
+    def __init__(
+        self, decision: str, by: str, reason: str, *, advice: str = "", code: str = "", enforced: bool = False
+    ) -> None:
+        self.decision = decision
+        self.by = by
+        self.reason = reason
+        self.advice = advice
+        self.code = code
+        self.enforced = enforced
+
+
+class Permissions:
+    """The permission rules of all layers.
+
+    Parameters:
+        deny, ask, always_allow: rules as texts or ``Rule`` objects.
+
+    Raises:
+        AnswerError: for a rule that cannot be read.
+    """
+
+    __slots__ = ("always_allow", "ask", "deny")
+
+    def __init__(
+        self,
+        deny: Iterable[str | Rule] = (),
+        ask: Iterable[str | Rule] = (),
+        always_allow: Iterable[str | Rule] = (),
+    ) -> None:
+        self.deny, self.ask, self.always_allow = (
+            tuple(rule if isinstance(rule, Rule) else Rule(rule) for rule in rules)
+            for rules in (deny, ask, always_allow)
+        )
+
+    @classmethod
+    def of(cls, given: Permissions | Mapping[str, Any] | None) -> Permissions | None:
+        """Return the permissions of ``{"deny": [...], "ask": [...], "always_allow": [...]}``; None for no rules."""
+        if given is None or isinstance(given, Permissions):
+            return given
+        for key in given:
+            if key not in cls.__slots__:
+                raise AnswerError(f"unknown permissions key {key!r}{did_you_mean(key, cls.__slots__)}")
+        return cls(**given)
+
+    def vote(self, event: ToolEvent) -> Vote | None:
+        """Return what the rules say of a call: deny, ask or allow (always_allow), or None."""
+        for decision, rules in (("deny", self.deny), ("allow", self.always_allow), ("ask", self.ask)):
+            for rule in rules:
+                if rule.hits(event, every=decision == "allow"):
+                    words = {"deny": "denied", "ask": "to be asked about", "allow": "always allowed"}[
+                        decision
+                    ]
+                    where = f" ({rule.source})" if rule.source else ""
+                    return Vote(
+                        decision, f"rule {rule.text}", f"{event.tool} is {words} by a permission rule{where}"
+                    )
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self.deny or self.ask or self.always_allow)
+
+
+def decide(votes: list[Vote], rule: Vote | None) -> tuple[Vote | None, list[Vote]]:
+    """Climb the ladder.
+
+    Parameters:
+        votes: the hooks' and guards' decisions in order.
+        rule: what the permission rules say of the final arguments, or None.
+
+    Returns:
+        the deciding vote (None for no opinion), and the votes that always_allow set aside.
+    """
+    if rule is not None and rule.decision == "deny":
+        return rule, []
+    enforced = _strongest(vote for vote in votes if vote.enforced)
+    if enforced is not None:
+        return enforced, []
+    if rule is not None and rule.decision == "allow":
+        return rule, [vote for vote in votes if vote.decision != "allow"]
+    if rule is not None:
+        votes = [rule, *votes]
+    standing = _strongest(votes)
+    if standing is not None:
+        return standing, []
+    return (votes[0] if votes else None), []
+
+
+def _strongest(votes: Iterable[Vote]) -> Vote | None:
+    best: Vote | None = None
+    for vote in votes:
+        if _STRENGTH.get(vote.decision, 0) > (_STRENGTH[best.decision] if best is not None else 0):
+            best = vote
+    return best
+
+
+def message(vote: Vote, tool: str = "") -> str:
+    """Return what the model reads when something is denied or blocked; the only function that writes it.
+
+    Parameters:
+        vote: the deciding vote.
+        tool: the tool concerned, or an empty string.
+    """
+    what = f"The call of {tool} was" if tool else "This was"
+    verb = "blocked" if vote.decision == "block" else "denied"
+    text = f"{what} {verb} by {vote.by}: {vote.reason}"
+    return f"{text}\n{vote.advice}" if vote.advice else text
+
+
+class Fold:
+    """The merging of one fire. Hooks' answers come in by ``add``, the result goes out by ``outcome``.
+
+    Parameters:
+        timing: the timing's contract.
+        event: the event as it came.
+        permissions: the rules to apply as part of this fire, or None.
+        carried: an Ask of an earlier timing of the same call, or None.
+    """
+
+    __slots__ = (
+        "answers",
+        "carried",
+        "continues",
+        "ended",
+        "env",
+        "event",
+        "failures",
+        "injected",
+        "permissions",
+        "records",
+        "recover",
+        "reply",
+        "rewrites",
+        "timing",
+        "votes",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        timing: Timing,
+        event: Event,
+        permissions: Permissions | None = None,
+        carried: Vote | None = None,
+    ) -> None:
+        self.timing = timing
+        self.event: Any = event
+        self.permissions = permissions
+        self.carried = carried
+        self.ended = ""  # why no further hook (but the guards) is called
+        self.votes: list[Vote] = []
+        self.rewrites: list[RewriteRecord] = []
+        self.reply: tuple[str, Any] | None = None
+        self.injected: list[str] = []
+        self.warnings: list[str] = []
+        self.continues: list[str] = []
+        self.env: dict[str, str] = {}
+        self.recover: Recover | None = None
+        self.answers: list[Answer] = []
+        self.failures: list[Failure] = []
+        self.records: list[HookRecord] = []
+
+    def check(self, step: Step, given: Any) -> tuple[Answer, ...]:
+        """Return a hook's answers as a tuple, if its timing allows them.
+
+        Raises:
+            AnswerError: when it does not, or when there is more than one decision.
+        """
+        answers = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+        allowed: Any = GUARD_ANSWERS if step.guard else self.timing.answers
+        decisions = 0
+        for answer in answers:
+            if not isinstance(answer, Answer):
+                raise AnswerError(
+                    f"a hook returns None, an answer or a list of answers, not {type(answer).__name__}"
+                )
+            if not isinstance(answer, allowed) or not isinstance(answer, self.timing.answers):
+                names = ", ".join(sorted(kind.__name__ for kind in allowed if kind in self.timing.answers))
+                who = "a guard" if step.guard else "it"
+                raise AnswerError(
+                    f"{type(answer).__name__} is no answer of {self.timing.name}; {who} takes {names}"
+                )
+            if (
+                self.timing.name == "on_event"
+                and not isinstance(answer, Warn)
+                and type(answer).__name__ not in self.event.accepts
+            ):
+                accepts = ", ".join([*self.event.accepts, "Warn"])
+                raise AnswerError(
+                    f"{type(answer).__name__} is no answer of the event {self.event.type}; it takes {accepts}"
+                )
+            if isinstance(answer, DECISIONS):
+                decisions += 1
+        if decisions > 1:
+            raise AnswerError("a list of answers holds at most one of Allow, Ask, Deny and Block")
+        return answers
+
+    def add(self, step: Step, given: Any, micros: float = 0.0) -> None:
+        """Merge what one hook returned.
+
+        Raises:
+            AnswerError: when the timing does not take it; nothing of it has effect then.
+        """
+        answers = self.check(step, given)
+        would = step.monitor
+        record = HookRecord(
+            step.name,
+            step.plugin,
+            step.source,
+            step.tier_name,
+            step.priority,
+            answers=answers,
+            micros=micros,
+            would=would,
+            why="monitor mode: recorded without effect" if would else "",
+        )
+        if would:
+            self.records.append(record)
+            return
+        rewritten = self._rewritten(step, [item for item in answers if isinstance(item, Rewrite)])
+        self.records.append(record)
+        if rewritten is not None:
+            self.event, changes = rewritten
+            self.rewrites.extend(changes)
+            # An Allow was given for other arguments than these.
+            self.votes = [vote for vote in self.votes if vote.decision != "allow"]
+        for answer in answers:
+            kind = type(answer)
+            if kind in _DECISION:
+                self._vote(step, record, answer)
+            elif isinstance(answer, Inject):
+                if answer.text:
+                    self.injected.append(answer.text)
+            elif isinstance(answer, Warn):
+                if answer.text:
+                    self.warnings.append(answer.text)
+            elif isinstance(answer, Reply):
+                self.reply = (step.name, answer.value)
+                self.ended = f"{step.name} replied"
+            elif isinstance(answer, Continue):
+                self.continues.append(answer.reason)
+            elif isinstance(answer, SetEnv):
+                self.env.update(answer.variables)
+            elif isinstance(answer, Recover):
+                self.recover = self.recover or answer
+            elif not isinstance(answer, Rewrite):
+                self.answers.append(answer)
+
+    def _vote(self, step: Step, record: HookRecord, answer: Any) -> None:
+        decision = _DECISION[type(answer)]
+        vote = Vote(
+            decision,
+            step.name,
+            answer.reason,
+            advice=getattr(answer, "advice", ""),
+            code=getattr(answer, "code", ""),
+            enforced=step.enforced,
+        )
+        self.votes.append(vote)
+        if decision in ("deny", "block") and not step.guard:
+            if self._always_allowed():
+                record.why = "set aside by the user's always_allow"
+            else:
+                self.ended = f"{step.name} said {decision}"
+        elif decision == "allow" and self.timing.name == "on_permission_request":
+            self.ended = f"{step.name} said allow"
+
+    def _always_allowed(self) -> bool:
+        if self.permissions is None:
+            return False
+        rule = self.permissions.vote(self.event)
+        return rule is not None and rule.decision == "allow"
+
+    def _rewritten(self, step: Step, answers: list[Rewrite]) -> tuple[Event, list[RewriteRecord]] | None:
+        """The event after a hook's rewrites, and what changed; None without any."""
+        if not answers:
+            return None
+        event = self.event
+        changes: list[RewriteRecord] = []
+        for answer in answers:
+            values: dict[str, Any] = {}
+            if answer.has_value:
+                values[self.timing.main] = answer.value
+            for name, value in answer.fields.items():
+                field, new = self._translate(event, name, value, values)
+                values[field] = new
+            for field, new in values.items():
+                check = event._checks.get(field)
+                if check is not None and not isinstance(new, check):
+                    raise AnswerError(
+                        f"Rewrite: {field} must be {check[0].__name__}, got {type(new).__name__}"
+                    )
+                if field == "parts" and not all(isinstance(part, str) for part in new):
+                    raise AnswerError("Rewrite: parts must be a list of str")
+                old = getattr(event, field)
+                try:
+                    event = event.replace(**{field: new})
+                except EventError as error:
+                    raise AnswerError(f"Rewrite: {error}") from None
+                changes.append(RewriteRecord(step.name, field, old, getattr(event, field)))
+        return event, changes
+
+    def _translate(self, event: Any, name: str, value: Any, values: Mapping[str, Any]) -> tuple[str, Any]:
+        """Turn a rewrite of a view into one of the field behind it."""
+        writable = self.timing.writable
+        if name in writable:
+            return name, value
+        if name in ("command", "path") and "args" in writable:
+            if not isinstance(value, str):
+                raise AnswerError(f"Rewrite({name}=...) takes a str, got {type(value).__name__}")
+            change = tools.with_command if name == "command" else tools.with_path
+            return "args", change(event._row, values.get("args", event.args), value)
+        if name == "result_text" and "result" in writable:
+            if not isinstance(value, str):
+                raise AnswerError(f"Rewrite(result_text=...) takes a str, got {type(value).__name__}")
+            return "result", tools.with_result_text(values.get("result", event.result), value)
+        views = {"args": ["command", "path"], "result": ["result_text"]}
+        known = [*writable, *(view for field in writable for view in views.get(field, ()))]
+        raise AnswerError(
+            f"Rewrite({name}=...): {self.timing.name} lets a hook write "
+            f"{', '.join(known) or 'nothing'}{did_you_mean(name, known)}"
+        )
+
+    def fail(self, step: Step, failure: Failure, micros: float = 0.0) -> None:
+        """Record a hook's failure; where the hook fails closed, it is a Deny that names it."""
+        self.failures.append(failure)
+        said = f"{failure.error_type}: {failure.message}" if failure.message else failure.error_type
+        self.records.append(
+            HookRecord(
+                step.name,
+                step.plugin,
+                step.source,
+                step.tier_name,
+                step.priority,
+                error=said,
+                micros=micros,
+                would=step.monitor,
+            )
+        )
+        if step.fails_closed and not step.monitor:
+            self.close(step, f"the hook {step.name} failed and fails closed ({said})")
+
+    def close(self, step: Step, reason: str) -> None:
+        """Vote against going on, in the name of a hook that could not be asked."""
+        if Deny in self.timing.answers:
+            decision = "deny"
+        elif Block in self.timing.answers:
+            decision = "block"
+        else:
+            self.warnings.append(reason)
+            return
+        self.votes.append(Vote(decision, step.name, reason, code="hook_failed", enforced=step.enforced))
+        if not step.guard:
+            self.ended = self.ended or f"{step.name} failed closed"
+
+    def not_called(self, step: Step, why: str) -> None:
+        """Record a hook that was not called."""
+        self.records.append(
+            HookRecord(
+                step.name, step.plugin, step.source, step.tier_name, step.priority, matched=False, why=why
+            )
+        )
+
+    def quiet(self, step: Step, micros: float) -> None:
+        """Record a hook that had no opinion (measured fires only)."""
+        self.records.append(
+            HookRecord(step.name, step.plugin, step.source, step.tier_name, step.priority, micros=micros)
+        )
+
+    def outcome(self) -> Outcome:
+        """Return the merged result."""
+        out = Outcome(self.event)
+        votes = self.votes if self.carried is None else [self.carried, *self.votes]
+        rule = self.permissions.vote(self.event) if self.permissions is not None else None
+        if votes or rule is not None:
+            vote, overruled = decide(votes, rule)
+            if vote is not None:
+                out.decision = vote.decision
+                out.reason = vote.reason
+                out.by = vote.by
+                out.advice = vote.advice
+                out.code = vote.code
+                if vote.decision in _STRENGTH and vote.decision != "ask":
+                    out.message = message(vote, getattr(self.event, "tool", ""))
+            if overruled:
+                out.overruled = tuple((item.by, item.decision, item.reason) for item in overruled)
+        if self.reply is not None and not out.denied:
+            out.reply = self.reply[1]
+            out.replied = True
+            out.by = out.by or self.reply[0]
+        if self.rewrites:
+            out.rewrites = tuple(self.rewrites)
+        if self.injected:
+            out.injected = tuple(self.injected)
+        if self.warnings:
+            out.warnings = tuple(self.warnings)
+        if self.failures:
+            out.failures = tuple(self.failures)
+        if self.continues:
+            out.continue_reason = "\n".join(self.continues)
+        if self.env:
+            out.env = dict(self.env)
+        if self.recover is not None:
+            out.recover = self.recover
+        if self.answers:
+            out._answers = tuple(self.answers)
+        if self.records:
+            out.hooks = tuple(self.records)
+        return out

@@ -1,0 +1,153 @@
+"""The order rule: which hooks a timing calls, and in which order. A plan is immutable and thrown away on change.
+
+Key: tier, then priority (lower first), then registration. Pluggy itself is
+last-in-first-out and has no numbers; its call order is only read.
+"""
+
+from __future__ import annotations
+
+from .match import Filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..spec.timings import Timing
+    from .registry import Plugin
+
+    Call = Callable[[Any], Any]
+
+TIERS = ("first", "before", "plain", "after", "last", "guard")
+"""Builtins that go first, phase ``before``, the host's handler and unphased hooks, phase ``after``,
+builtins that go last, guards."""
+
+ENFORCED_LAYERS = ("host", "managed", "user", "installed", "builtin")
+"""A guard of these layers cannot be set aside by always_allow; one that a project brings can."""
+
+# Default time limits in seconds of coroutine hooks, by timing (others: 10).
+_TIMEOUTS = {
+    "on_session_end": 5.0,
+    "on_turn_complete": 60.0,
+    "on_permission_request": 300.0,
+}
+
+
+class Step:
+    """One hook in a plan.
+
+    Attributes:
+        name: the hook's name, which records and messages use.
+        plugin: the plugin's name.
+        source: where it was declared.
+        call: the hook as a function of the event alone.
+        is_async: whether ``call`` returns an awaitable.
+        filter: when it is called, or None for always.
+        timeout: seconds.
+        own_timeout: whether the hook's author or its configuration set it.
+    """
+
+    __slots__ = (
+        "call",
+        "enforced",
+        "fails_closed",
+        "filter",
+        "function",
+        "guard",
+        "index",
+        "is_async",
+        "monitor",
+        "name",
+        "own_timeout",
+        "owner",
+        "plugin",
+        "priority",
+        "source",
+        "tier",
+        "tier_name",
+        "timeout",
+        "unfiltered",
+        "wants",
+    )
+
+    def __init__(
+        self, timing: Timing, owner: Plugin, function: Callable[..., Any], options: dict[str, Any]
+    ) -> None:
+        self.owner = owner
+        self.name = owner.hook_name
+        self.plugin = owner.name
+        self.source = owner.source or owner.distribution
+        self.function = function
+        self.index = owner.index
+        self.wants: tuple[str, ...] = options["wants"]
+        self.is_async: bool = options["is_async"]
+        self.guard: bool = options["guard"] and timing.name != "on_outcome"
+        self.priority: int = options["priority"]
+        self.enforced = self.guard and owner.layer in ENFORCED_LAYERS
+        self.fails_closed: bool = self.guard or options["on_failure"] == "deny"
+        self.monitor: bool = options["mode"] == "monitor"
+        self.own_timeout: bool = options["timeout"] is not None
+        self.timeout: float = options["timeout"] or _TIMEOUTS.get(timing.name, 10.0)
+        self.unfiltered = timing.name == "on_outcome"
+        chosen = (options["tools"], options["agents"], options["event_types"])
+        self.filter = None if self.unfiltered or chosen == (None, None, None) else Filter(*chosen)
+        self.tier = self._tier(options)
+        self.tier_name = TIERS[self.tier]
+        self.call: Call = self._call()
+
+    def _tier(self, options: dict[str, Any]) -> int:
+        builtin = self.owner.layer == "builtin"
+        if self.guard:
+            return 5
+        if options["tryfirst"]:
+            return 0 if builtin else 1
+        if options["trylast"]:
+            return 4 if builtin else 3
+        return 2
+
+    def _call(self) -> Call:
+        function = self.function
+        context = self.owner.context
+        if self.wants == ("event",):
+            return function
+        if not self.wants:
+            return lambda event: function()
+        # One context a session: hooks name ctx for its values, which belong to the session.
+        last: list[Any] = [("", None)]
+
+        def context_of(event: Any) -> Any:
+            session, made = last[0]
+            if made is None or session != event.session_id or event.dry_run is not made.dry_run:
+                made = context(event)
+                last[0] = (event.session_id, made)
+            return made
+
+        if self.wants == ("ctx",):
+            return lambda event: function(context_of(event))
+        if self.wants == ("event", "ctx"):
+            return lambda event: function(event, context_of(event))
+        return lambda event: function(context_of(event), event)
+
+    def __repr__(self) -> str:
+        return f"<Step {self.name!r}: {self.tier_name} {self.priority}, #{self.index}>"
+
+
+class Plan:
+    """The hooks of one timing in order.
+
+    Attributes:
+        timing: the timing's contract.
+        steps: all hooks, guards last.
+        groups: (call, step) pairs: the hooks, then the guards.
+        plain: whether all are synchronous, unfiltered functions without a time limit of their own.
+    """
+
+    __slots__ = ("groups", "plain", "steps", "timing")
+
+    def __init__(self, timing: Timing, steps: list[Step]) -> None:
+        self.timing = timing
+        self.steps = tuple(sorted(steps, key=lambda step: (step.tier, step.priority, step.index)))
+        hooks = tuple((step.call, step) for step in self.steps if not step.guard)
+        guards = tuple((step.call, step) for step in self.steps if step.guard)
+        self.groups = tuple(group for group in (hooks, guards) if group)
+        self.plain = not any(step.is_async or step.filter or step.own_timeout for step in self.steps)

@@ -1,0 +1,440 @@
+"""Registers plugins with pluggy and refuses what pluggy would accept silently and never call.
+
+A refusal names plugin, distribution, hook, cause and remedy. The only override
+of pluggy is its public ``parse_hookimpl_opts``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import pluggy
+
+from ..spec import timings as builtin_timings
+from ..spec.errors import RegistrationError, did_you_mean
+from ..spec.markers import OPTIONS, TIMING
+from ..spec.timings import LifecycleSpecs, Timing
+from .match import check_tool_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from ..spec.events import Event
+
+LIFECYCLE_HOOKS = ("on_load", "on_dispose")
+"""Hooks that take ``ctx`` only."""
+
+LAYERS = ("host", "managed", "user", "project", "installed", "builtin")
+"""Where a plugin comes from: the embedding program, a configuration layer, a distribution, this package."""
+
+_DEFAULTS: dict[str, Any] = {
+    "guard": False,
+    "priority": 50,
+    "tools": None,
+    "agents": None,
+    "event_types": None,
+    "timeout": None,
+    "on_failure": "ignore",
+    "mode": "enforce",
+}
+
+
+class Plugin:
+    """A registered plugin.
+
+    Attributes:
+        name: its unique name.
+        hook_name: what records call its hooks.
+        plugin: the object itself.
+        source: where it was declared, such as ``hookturn.yaml:3``; or "".
+        layer: one of LAYERS.
+        distribution: name and version of the distribution that brought it, or "".
+        config: its settings, as ``ctx.config``.
+        index: registration number.
+        hooks: names of the timings that it implements.
+        options: what a configuration adds to or sets over the hookimpls' own options.
+        context: makes the hook's ctx for an event (set by the engine).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plugin: object,
+        index: int,
+        *,
+        source: str = "",
+        layer: str = "host",
+        distribution: str = "",
+        config: Any = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.hook_name = name
+        self.plugin = plugin
+        self.index = index
+        self.source = source
+        self.layer = layer
+        self.distribution = distribution
+        self.config = config
+        self.options = dict(options or {})
+        self.hooks: tuple[str, ...] = ()
+        self.implementations: dict[str, dict[str, Any]] = {}
+        self.context: Callable[[Event], Any] = _no_context
+
+    def error(self, cause: str, remedy: str, hook: str = "") -> RegistrationError:
+        """Return the refusal of this plugin."""
+        return RegistrationError(self.name, cause, remedy, hook=hook, distribution=self.distribution)
+
+    def __repr__(self) -> str:
+        return f"<Plugin {self.name!r} ({self.layer}): {', '.join(self.hooks)}>"
+
+
+def _no_context(event: Event) -> Any:
+    raise RuntimeError("the plugin is not registered with an engine")
+
+
+class _Manager(pluggy.PluginManager):
+    """pluggy's manager, which takes the options of implementations from the scan that already checked them."""
+
+    def __init__(self) -> None:
+        super().__init__("hookturn")
+        self.scanned: dict[str, dict[str, Any]] = {}
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
+        found = self.scanned.get(name)
+        return None if found is None else found["pluggy"]
+
+
+class Registry:
+    """All timings and plugins of one engine.
+
+    Parameters:
+        hookspecs: functions marked with ``hookspec``, or modules and objects that hold such functions.
+    """
+
+    def __init__(self, hookspecs: Iterable[Any] = ()) -> None:
+        self.timings: dict[str, Timing] = dict(builtin_timings.TIMINGS)
+        self.plugins: dict[str, Plugin] = {}
+        self._manager = _Manager()
+        self._count = 0
+        self._manager.add_hookspecs(_Specs(builtin_timings.FUNCTIONS))
+        self._manager.add_hookspecs(_Specs([_spec(LifecycleSpecs.on_load), _spec(LifecycleSpecs.on_dispose)]))
+        for specs in hookspecs:
+            self.add_hookspecs(specs)
+
+    def add_hookspecs(self, specs: Any, *, distribution: str = "") -> list[str]:
+        """Add timings of a framework's own.
+
+        Parameters:
+            specs: a function marked with ``hookspec``, or a module or object that holds some.
+            distribution: who brings them, for messages.
+
+        Returns:
+            the names of the new timings.
+
+        Raises:
+            RegistrationError: for a name that exists, firstresult or historic specs, or nothing marked.
+        """
+        owner = getattr(specs, "__name__", type(specs).__name__)
+        candidates = [specs] if callable(specs) and hasattr(specs, TIMING) else _routines(specs)
+        found = []
+        for function in candidates:
+            options = getattr(function, "hookturn_spec", None)
+            if options is None:
+                continue
+            name = function.__name__
+            if options.get("firstresult") or options.get("historic"):
+                raise RegistrationError(
+                    owner,
+                    "firstresult and historic specs have no place in the fold",
+                    "Use the `merge` of an own Answer class instead.",
+                    hook=name,
+                    distribution=distribution,
+                )
+            if not hasattr(function, TIMING):
+                raise RegistrationError(
+                    owner,
+                    "the spec was marked with pluggy's own marker and has no event class",
+                    "Mark it with `hookturn.hookspec(event=...)`.",
+                    hook=name,
+                    distribution=distribution,
+                )
+            if name in self.timings or name in LIFECYCLE_HOOKS:
+                if name in self.timings and self.timings[name].function is function:
+                    continue  # an imported one of ours
+                raise RegistrationError(
+                    owner,
+                    "a timing of this name exists already",
+                    "Choose another name.",
+                    hook=name,
+                    distribution=distribution,
+                )
+            found.append(function)
+        if not found:
+            raise RegistrationError(
+                owner,
+                "it holds no hook specification",
+                "Mark functions with `hookturn.hookspec(event=...)`.",
+                distribution=distribution,
+            )
+        self._manager.add_hookspecs(_Specs(found))
+        for function in found:
+            self.timings[function.__name__] = Timing(function)
+        return [function.__name__ for function in found]
+
+    def add(self, plugin: object, name: str | None = None, **about: Any) -> Plugin:
+        """Check and register a plugin.
+
+        Parameters:
+            plugin: an instance, or a module.
+            name: its name; default: its ``hookturn_name``, its module's or its class's name.
+            about: the keyword arguments of ``Plugin``.
+
+        Raises:
+            RegistrationError: when it is refused; nothing of it stays registered.
+        """
+        given = name or _name_of(plugin)
+        record = Plugin(self._free(given) if name is None else given, plugin, self._count, **about)
+        if record.name in self.plugins:
+            other = self.plugins[record.name]
+            provider = other.distribution or other.source or type(other.plugin).__name__
+            raise record.error(
+                f"a plugin of this name is registered already (by {provider})",
+                "Give one of them another name.",
+            )
+        record.implementations = self._scan(record)
+        record.hooks = tuple(implementation["timing"] for implementation in record.implementations.values())
+        self._manager.scanned = record.implementations
+        try:
+            self._manager.register(plugin, name=record.name)
+        except Exception as error:
+            # Up to pluggy 1.6 a failed register() leaves the plugin half registered.
+            if self._manager.get_plugin(record.name) is not None:
+                self._manager.unregister(name=record.name)
+            raise record.error(f"pluggy refused it: {error}", _remedy(error)) from error
+        finally:
+            self._manager.scanned = {}
+        self._count += 1
+        self.plugins[record.name] = record
+        return record
+
+    def remove(self, name: str) -> Plugin:
+        """Unregister a plugin and return what was known of it.
+
+        Raises:
+            KeyError: when there is none of this name.
+        """
+        record = self.plugins.pop(name)
+        self._manager.unregister(name=name)
+        return record
+
+    def implementations(self, timing: str) -> list[tuple[Plugin, Callable[..., Any], dict[str, Any]]]:
+        """Return (plugin, function, options) of a timing's implementations in registration order."""
+        result = []
+        for implementation in getattr(self._manager.hook, timing).get_hookimpls():
+            record = self.plugins.get(implementation.plugin_name)
+            if record is None:  # registered by pluggy, not yet by us
+                continue
+            for found in record.implementations.values():
+                if found["timing"] == timing and found["function"] == implementation.function:
+                    result.append((record, implementation.function, found["options"]))
+                    break
+        result.sort(key=lambda item: item[0].index)
+        return result
+
+    def _free(self, name: str) -> str:
+        number, free = 2, name
+        while free in self.plugins:
+            free = f"{name}-{number}"
+            number += 1
+        return free
+
+    def _scan(self, record: Plugin) -> dict[str, dict[str, Any]]:
+        plugin = record.plugin
+        if isinstance(plugin, type):
+            raise record.error(
+                "a class was given where an instance was meant", f"Pass `{plugin.__name__}()`."
+            )
+        try:
+            hash(plugin)
+        except TypeError:
+            raise record.error(
+                "plugins must be hashable", "Define `__hash__`, or use `eq=False` for a dataclass."
+            ) from None
+        known = {*self.timings, *LIFECYCLE_HOOKS}
+        found: dict[str, dict[str, Any]] = {}
+        unmarked = []
+        for name in dir(plugin):
+            if name.startswith("__"):
+                continue
+            static = inspect.getattr_static(plugin, name, None)
+            if isinstance(static, property):
+                continue
+            if isinstance(static, partial) and name in known:
+                raise record.error("a functools.partial is never called by pluggy", "Write a function.", name)
+            method = getattr(plugin, name, None)
+            marks = getattr(method, "hookturn_impl", None)
+            if not isinstance(marks, dict):
+                if name in known and inspect.isroutine(method):
+                    unmarked.append(name)
+                continue
+            if not inspect.isroutine(method):
+                raise record.error("only functions and methods can be hooks", "Write a function.", name)
+            timing = marks.get("specname") or name
+            if timing not in known:
+                if marks.get("optionalhook"):
+                    continue
+                raise record.error(
+                    f"there is no hook timing {timing!r}{did_you_mean(timing, known)}",
+                    "Use one of the names of `hookturn.spec.timings`, or mark it `optionalhook=True`.",
+                    name,
+                )
+            if marks.get("wrapper") or marks.get("hookwrapper"):
+                raise record.error(
+                    "wrappers have no place in the fold",
+                    "Use on_outcome to watch, a guard to have the last word.",
+                    name,
+                )
+            if marks.get("tryfirst") and marks.get("trylast"):
+                raise record.error("tryfirst and trylast exclude each other", "Choose one.", name)
+            wants = self._parameters(record, name, method, timing)
+            options = self._options(record, name, method, marks)
+            if timing in LIFECYCLE_HOOKS:
+                if "event" in wants:
+                    raise record.error(f"{timing} has no event", "Take `ctx`, or nothing.", name)
+            elif options["guard"] and not self.timings[timing].can_deny:
+                raise record.error(
+                    f"a guard can stop nothing at {timing}",
+                    "Put it on a timing that takes Deny or Block.",
+                    name,
+                )
+            found[name] = {
+                "timing": timing,
+                "function": method,
+                "pluggy": marks,
+                "options": {**options, "wants": wants, "is_async": inspect.iscoroutinefunction(method)},
+            }
+        timings = [item["timing"] for item in found.values()]
+        for timing in timings:
+            if timings.count(timing) > 1:
+                names = [name for name, item in found.items() if item["timing"] == timing]
+                raise record.error(f"{' and '.join(names)} both implement {timing}", "Merge them.", names[0])
+        if not found:
+            if unmarked:
+                raise record.error(
+                    f"{', '.join(unmarked)} is not marked as a hook",
+                    "Decorate it with `@hookimpl`.",
+                    unmarked[0],
+                )
+            raise record.error("it has no hook", "Decorate a function with `@hookimpl`.")
+        return found
+
+    def _parameters(self, record: Plugin, name: str, method: Any, timing: str) -> tuple[str, ...]:
+        try:
+            parameters = list(inspect.signature(method).parameters.values())
+        except (TypeError, ValueError) as error:
+            raise record.error(
+                f"its parameters cannot be read: {error}", "Write a plain function.", name
+            ) from None
+        names = []
+        for parameter in parameters:
+            if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
+                star = "**" if parameter.kind is parameter.VAR_KEYWORD else "*"
+                raise record.error(
+                    f"{star}{parameter.name} receives nothing from pluggy",
+                    "Name `event`, `ctx`, both or none.",
+                    name,
+                )
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                raise record.error(
+                    f"the keyword-only parameter {parameter.name!r} cannot be filled",
+                    "Make it an ordinary parameter: `event`, `ctx`, both or none.",
+                    name,
+                )
+            if parameter.default is not parameter.empty:
+                raise record.error(
+                    f"the parameter {parameter.name!r} has a default", "Remove the default.", name
+                )
+            if parameter.name not in ("event", "ctx"):
+                raise record.error(
+                    f"unknown parameter {parameter.name!r}{did_you_mean(parameter.name, ('event', 'ctx'))}",
+                    "A hook takes `event`, `ctx`, both or none.",
+                    name,
+                )
+            names.append(parameter.name)
+        return tuple(names)
+
+    def _options(self, record: Plugin, name: str, method: Any, marks: Mapping[str, Any]) -> dict[str, Any]:
+        options = {**_DEFAULTS, **getattr(method, OPTIONS, {})}
+        options["tryfirst"], options["trylast"] = bool(marks.get("tryfirst")), bool(marks.get("trylast"))
+        for key, value in record.options.items():
+            if key == "phase":
+                options["tryfirst"], options["trylast"] = value == "before", value == "after"
+            elif key in _DEFAULTS:
+                options[key] = value
+            else:
+                raise record.error(
+                    f"unknown option {key!r}{did_you_mean(key, _DEFAULTS)}", "Remove it.", name
+                )
+        if isinstance(options["priority"], bool) or not isinstance(options["priority"], int):
+            raise record.error("priority must be an int", "Lower runs earlier; the default is 50.", name)
+        timeout = options["timeout"]
+        if timeout is not None and (
+            isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < 1e9
+        ):
+            raise record.error("timeout must be seconds above 0", "Leave it out for the default.", name)
+        for key, choices in (("on_failure", ("ignore", "deny")), ("mode", ("enforce", "monitor"))):
+            if options[key] not in choices:
+                raise record.error(f"{key} must be one of {', '.join(choices)}", "Correct it.", name)
+        for key in ("tools", "agents", "event_types"):
+            if options[key] is not None:
+                if isinstance(options[key], str) or not all(isinstance(item, str) for item in options[key]):
+                    raise record.error(f"{key} must be a list of str", "Correct it.", name)
+                options[key] = tuple(options[key])
+        for pattern in options["tools"] or ():
+            problem = check_tool_pattern(pattern)
+            if problem:
+                raise record.error(problem, "Put such rules under `permissions:`.", name)
+        return options
+
+
+class _Specs:
+    """Holds spec functions as attributes, the form in which pluggy reads them."""
+
+    def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
+        for function in functions:
+            setattr(self, function.__name__, function)
+
+
+def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
+    function.hookturn_spec = {  # type: ignore[attr-defined]
+        "firstresult": False,
+        "historic": False,
+        "warn_on_impl": None,
+        "warn_on_impl_args": None,
+    }
+    return function
+
+
+def _routines(owner: Any) -> list[Any]:
+    names = [name for name in vars(owner)] if inspect.ismodule(owner) else dir(owner)
+    values = (getattr(owner, name, None) for name in names if not name.startswith("__"))
+    return [value for value in values if inspect.isroutine(value)]
+
+
+def _name_of(plugin: object) -> str:
+    name = getattr(plugin, "hookturn_name", None)
+    if isinstance(name, str) and name:
+        return name
+    if inspect.ismodule(plugin):
+        return plugin.__name__
+    return plugin.__name__ if isinstance(plugin, type) else type(plugin).__name__
+
+
+def _remedy(error: Exception) -> str:
+    if "already" in str(error):
+        return "Register each plugin object once (equal dataclass instances count as one: use `eq=False`)."
+    return "See the cause."

@@ -1,0 +1,760 @@
+"""The two drivers of the lifecycle: ``Session`` for ordinary code, ``AsyncSession`` for coroutines.
+
+They carry out what the lifecycle asks for (fire, ask the approver, run the
+tool) and decide nothing. Both have the same names.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+
+from .lifecycle import Approve, Execute, Fire, Lifecycle
+from .outcome import describe
+from .session_state import SessionState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, TypeVar
+
+    from ..spec.answers import Recover
+    from ..spec.tools import Tool
+    from .engine import Engine
+    from .lifecycle import Steps
+    from .outcome import Outcome
+    from .results import Call, End, Prompt, Response, ToolResult
+
+    T = TypeVar("T")
+
+_APPROVAL_SECONDS = 300.0
+
+
+class _Common:
+    """What both kinds of sessions share.
+
+    Attributes:
+        id: the session's id; never empty.
+        env: environment variables that hooks set for the agent's commands.
+        warnings: texts for the user of the session's own timings.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        session_id: str | None = None,
+        agent: str = "main",
+        cwd: str | os.PathLike[str] = "",
+        host: str = "",
+        model: str = "",
+        provider: str = "",
+        source: str = "startup",
+        env: Mapping[str, str] | None = None,
+        tools: Mapping[str, Tool] | None = None,
+        transcript_path: str = "",
+        persist: bool = False,
+        attached: bool = False,
+        dry_run: bool = False,
+        can_prompt: bool = False,
+        raw: Any = None,
+    ) -> None:
+        self._engine = engine
+        self.id = session_id or _new_id()
+        known = engine.session_state(self.id)
+        if known is None or not attached:
+            known = SessionState(
+                engine.stores,
+                self.id,
+                stored=persist or attached,
+                agent=agent if not attached or agent != "main" else "",
+                cwd=os.path.abspath(cwd) if cwd else "" if attached else os.getcwd(),
+                host=host,
+                env=env,
+                tools=tools if tools is not None else engine.tools,
+                transcript_path=transcript_path,
+            )
+        self._state = known
+        self._life = Lifecycle(engine, known, dry_run=dry_run, can_prompt=can_prompt)
+        self._about = (source, model, provider, raw)
+        self._attached = attached
+        self._calls = count(1)
+        self.env: dict[str, str] = {}
+        self.warnings: list[str] = []
+        if attached:
+            engine._sessions[self.id] = known
+
+    @property
+    def agent(self) -> str:
+        """Name of the main agent."""
+        return self._state.agent
+
+    @property
+    def turns(self) -> int:
+        """Turns begun so far."""
+        return self._state.turn
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Tokens so far."""
+        return dict(self._state.usage)
+
+    @property
+    def blocked_by(self) -> str:
+        """Who blocked the session at its start, or an empty string."""
+        blocked = self._state.get("blocked")
+        return blocked[0] if blocked else ""
+
+    @property
+    def open_turns(self) -> list[str]:
+        """The agent ids that have an open turn; the main agent's is the empty string."""
+        return list(self._state.get("turns", {}))
+
+    def at(self, time: float | None) -> None:
+        """Set the time of the events to come (replay: the recorded one), in seconds since the epoch."""
+        self._life.time = time
+
+    def _started(self, out: Outcome) -> None:
+        self.env.update(out.env)
+        self.warnings.extend(out.warnings)
+
+    def _next_call_id(self) -> str:
+        return (
+            f"call-{os.getpid()}-{next(self._calls)}" if self._state.stored else f"call-{next(self._calls)}"
+        )
+
+
+def _new_id() -> str:
+    from uuid import uuid4
+
+    return str(uuid4())
+
+
+def _reason(kind: type[BaseException] | None) -> str:
+    if kind is None:
+        return "complete"
+    return "error" if issubclass(kind, Exception) else "interrupted"
+
+
+class Session(_Common):
+    """A session of ordinary code, a context manager: entering starts it, leaving ends it, once.
+
+    Parameters:
+        engine: the engine.
+        session_id: the session's id; a new one when empty.
+        agent: name of the main agent.
+        cwd: folder of the session.
+        host: the program that runs the agent.
+        model, provider, source: for on_session_start.
+        env: the agent's environment, for ``ctx.env``.
+        tools: what the tools mean, in place of the engine's table.
+        transcript_path: where the host keeps the conversation.
+        persist: keep the state in the engine's state folder, for ``attach`` in other processes.
+        attached: the session lives elsewhere: no start or end is fired (see ``Engine.attach``).
+        dry_run: mark the events as dry.
+        can_prompt: the host asks its user itself when nobody answered an Ask.
+        raw: the host's own payload of the start.
+    """
+
+    def _run(self, steps: Steps[T]) -> T:
+        engine = self._engine
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                op = steps.throw(error) if error is not None else steps.send(value)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            value = error = None
+            try:
+                if op.__class__ is Fire:
+                    value = engine.fire_op(op)
+                elif isinstance(op, Execute):
+                    value = op.function(**op.args)
+                    if hasattr(value, "__await__"):
+                        value = engine._wait(value, None)
+                elif isinstance(op, Approve) and engine.approver is not None:
+                    value = engine.approver(op.request)
+                    if hasattr(value, "__await__"):
+                        value = engine._wait(value, _APPROVAL_SECONDS)
+            except BaseException as problem:
+                error = problem
+
+    def start(self) -> None:
+        """Fire on_session_start; ``with`` does it."""
+        self._engine._sessions[self.id] = self._state
+        self._started(self._run(self._life.start(*self._about)))
+
+    def end(self, reason: str = "complete") -> None:
+        """Complete what is open and fire on_session_end, once; ``with`` does it."""
+        try:
+            out = self._run(self._life.end(reason))
+            if out is not None:
+                self.warnings.extend(out.warnings)
+        finally:
+            self._engine._release(self._state)
+
+    def __enter__(self) -> Session:
+        if not self._attached:
+            try:
+                self.start()
+            except BaseException as error:
+                self.end(_reason(type(error)))
+                raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._attached:
+            return
+        try:
+            if isinstance(error, Exception) and error is not self._life.reported:
+                self.fail(error, phase="session")
+        finally:
+            self.end(_reason(kind))
+
+    async def __aenter__(self) -> AsyncSession:
+        self._async = AsyncSession._of(self)
+        return await self._async.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._async.__aexit__(kind, error, trace)
+
+    def submit(
+        self, text: str, *, origin: str = "user", attachments: Iterable[Any] = (), raw: Any = None
+    ) -> Prompt:
+        """Submit a message: fires on_message_received and on_user_prompt_submit.
+
+        Parameters:
+            text: the message.
+            origin: who sent it.
+            attachments: the host's own descriptions of files and images.
+            raw: the host's own payload.
+
+        Returns:
+            the prompt; run a turn only if its ``goes_on`` is true.
+
+        Raises:
+            LifecycleError: when the session has ended.
+        """
+        return self._run(self._life.submit(text, origin=origin, attachments=list(attachments), raw=raw))
+
+    def turn(self, phase: str = "", *, override: bool = False, raw: Any = None) -> Turn:
+        """Return the next turn, a context manager (or call its ``begin``).
+
+        Parameters:
+            phase: the host's word for the kind of turn.
+            override: begin it even though the prompt was blocked (replay of what did happen).
+            raw: the host's own payload.
+        """
+        return Turn(self, "", self.agent, "", phase, override=override, raw=raw)
+
+    def open_turn(self, agent_id: str = "") -> Turn | None:
+        """Return the turn that is open already, for attached sessions; None without one."""
+        found = self._state.get("turns", {}).get(agent_id)
+        if found is None:
+            return None
+        return Turn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
+
+    def event(
+        self,
+        type: str,
+        properties: Mapping[str, Any] | None = None,
+        accepts: Iterable[str] = (),
+        raw: Any = None,
+    ) -> Outcome:
+        """Fire on_event for one of the host's own events.
+
+        Parameters:
+            type: dotted type, such as ``session.idle``.
+            properties: what the host tells about it.
+            accepts: names of the answers that the host can act on, such as ``Deny``.
+            raw: the host's own payload.
+        """
+        return self._run(self._life.event(type, properties or {}, tuple(accepts), raw=raw))
+
+    def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
+        """Fire on_error for something that failed.
+
+        Parameters:
+            error: the exception, or the error's type as a word.
+            message: what it says, for a word.
+            phase: ``model``, ``tool``, ``turn`` or ``session``.
+
+        Returns:
+            a Recover that the host declared it can carry out, else None.
+        """
+        return self._run(_fail(self._life, "", error, message, phase))
+
+
+def _fail(life: Lifecycle, agent_id: str, error: BaseException | str, message: str, phase: str) -> Steps[Any]:
+    if isinstance(error, str):
+        return life.error(agent_id, error, message or error, phase=phase)
+    life.reported = error
+    kind = type(error).__name__
+    text = describe(error).removeprefix(kind).removeprefix(": ")
+    return life.error(agent_id, kind, text, phase=phase, exception=error)
+
+
+class _TurnCommon:
+    def __init__(
+        self,
+        session: Any,
+        agent_id: str,
+        agent: str,
+        parent_agent: str,
+        phase: str,
+        *,
+        override: bool = False,
+        begun: bool = False,
+        raw: Any = None,
+    ) -> None:
+        self._session = session
+        self._life: Lifecycle = session._life
+        self._begin = (phase, override, raw)
+        self.agent_id = agent_id
+        self.agent = agent
+        self.parent_agent = parent_agent
+        self.ended = False
+        self.env: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self._begun = begun
+
+    @property
+    def number(self) -> int:
+        """Number of the turn, from 1."""
+        number: int = self._life.turn_of(self.agent_id)["number"]
+        return number
+
+    @property
+    def blocked_by(self) -> str:
+        """Who ended the turn for tools and further requests, or an empty string."""
+        blocked = self._life.turn_of(self.agent_id)["blocked"]
+        return blocked[0] if blocked else ""
+
+    def _beginning(self) -> Steps[Outcome]:
+        phase, override, raw = self._begin
+        return self._life.begin_turn(
+            phase,
+            agent=self.agent,
+            agent_id=self.agent_id,
+            parent_agent=self.parent_agent,
+            override=override,
+            raw=raw,
+        )
+
+    def _started(self, out: Outcome) -> None:
+        self._begun = True
+        self.env.update(out.env)
+        self.warnings.extend(out.warnings)
+
+    def _response(
+        self, text: str, usage: Any, tool_calls: Any, stop_reason: str, model: str, raw: Any
+    ) -> Any:
+        fields = {
+            "text": text,
+            "usage": dict(usage or {}),
+            "tool_calls": list(tool_calls),
+            "stop_reason": stop_reason,
+            "model": model,
+            "raw": raw,
+        }
+        return self._life.model_response(self.agent_id, fields)
+
+    def _sub(self, name: str, agent_id: str | None, kind: Any) -> Any:
+        return kind(self._session, agent_id or _new_id(), name, self.agent, "")
+
+
+class Turn(_TurnCommon):
+    """A turn, a context manager: leaving it completes it if you did not.
+
+    Attributes:
+        agent, agent_id, parent_agent: whose turn it is.
+        env: environment variables that hooks set at its start.
+        warnings: texts for the user of its start.
+        ended: whether it is over.
+    """
+
+    _session: Session
+
+    def begin(self) -> Turn:
+        """Open the turn: fires on_turn_start; ``with`` does it."""
+        if not self._begun:
+            self._started(self._session._run(self._beginning()))
+        return self
+
+    def __enter__(self) -> Turn:
+        return self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, Exception) and error is not self._life.reported:
+                self.fail(error, phase="turn")
+        finally:
+            if not self.ended:
+                self.ended = True
+                if self.agent_id in self._life.state.get("turns", {}):
+                    self._session._run(self._life.complete(self.agent_id, "", leaving=True))
+
+    def system_prompt(self, parts: Iterable[str], *, raw: Any = None) -> list[str]:
+        """Fire system_prompt before a request to the model.
+
+        Returns:
+            the parts as hooks left them, with all injected texts appended, each once.
+        """
+        result, out = self._session._run(self._life.system_prompt(self.agent_id, parts, raw))
+        self.warnings.extend(out.warnings)
+        return result
+
+    def model_response(
+        self,
+        text: str = "",
+        usage: Mapping[str, Any] | None = None,
+        tool_calls: Iterable[Any] = (),
+        stop_reason: str = "",
+        model: str = "",
+        *,
+        raw: Any = None,
+    ) -> Response:
+        """Fire on_model_response after each answer of the model.
+
+        Parameters:
+            text: the answer's text.
+            usage: tokens: input_tokens, output_tokens, cache_read_tokens, cache_write_tokens.
+            tool_calls: the calls it asks for.
+            stop_reason: the model's own word.
+            model: name of the model.
+            raw: the host's own payload.
+        """
+        return self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))  # type: ignore[no-any-return]
+
+    def begin_tool(
+        self,
+        call_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        mcp: tuple[str, str] | None = None,
+        raw: Any = None,
+    ) -> Call:
+        """Begin a tool call that the host runs itself; run it only if ``go`` is true, then call ``end_tool``.
+
+        Parameters:
+            call_id: the call's id; the same id gives the same Call again.
+            tool: the tool's name.
+            args: its arguments.
+            mcp: (server, tool) where the name does not say it.
+            raw: the host's own payload.
+        """
+        return self._session._run(self._life.begin_tool(self.agent_id, call_id, tool, args, mcp=mcp, raw=raw))
+
+    def end_tool(
+        self,
+        call_id: str,
+        status: str = "ok",
+        result: Any = None,
+        error: str = "",
+        duration: float | None = None,
+        *,
+        tool: str = "",
+        args: Mapping[str, Any] | None = None,
+        raw: Any = None,
+    ) -> ToolResult:
+        """End a begun call; of a call that is over already the result is given again.
+
+        Parameters:
+            call_id: the call's id.
+            status: ok, error, timeout, cancelled or unknown.
+            result: what the tool returned.
+            error: the error's text.
+            duration: seconds; default: since the begin.
+            tool, args: of a call that was begun elsewhere.
+            raw: the host's own payload.
+        """
+        return self._session._run(
+            self._life.end_tool(
+                self.agent_id,
+                call_id,
+                status=status,
+                result=result,
+                error=error,
+                duration=duration,
+                tool=tool,
+                args=args,
+                raw=raw,
+            )
+        )
+
+    def call_tool(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        execute: Callable[..., Any],
+        *,
+        call_id: str = "",
+        mcp: tuple[str, str] | None = None,
+    ) -> ToolResult:
+        """A whole tool call: begin, ``execute(**args)`` unless it is refused, end.
+
+        Parameters:
+            tool: the tool's name.
+            args: its arguments.
+            execute: the tool's body; called with the arguments as hooks left them.
+            call_id: the call's id; a new one when empty.
+            mcp: (server, tool) where the name does not say it.
+
+        Returns:
+            the result. The body's exception is in it, not raised; KeyboardInterrupt and the like pass.
+        """
+        call_id = call_id or self._session._next_call_id()
+        return self._session._run(self._life.call_tool(self.agent_id, call_id, tool, args, execute, mcp=mcp))
+
+    def subagent(self, name: str, agent_id: str | None = None) -> Turn:
+        """Return a sub-agent's turn inside this one, a context manager."""
+        return self._sub(name, agent_id, Turn)  # type: ignore[no-any-return]
+
+    def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
+        """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
+        return self._session._run(_fail(self._life, self.agent_id, error, message, phase))
+
+    def complete(self, text: str = "", result: Any = None, *, raw: Any = None) -> End:
+        """Complete the turn: fires on_turn_complete and, unless a hook makes it go on, post_turn.
+
+        Parameters:
+            text: the final answer.
+            result: the host's own result object.
+            raw: the host's own payload.
+
+        Returns:
+            the end; with words in ``again`` the turn is still open and the model should be asked again.
+        """
+        end = self._session._run(self._life.complete(self.agent_id, text, result=result, raw=raw))
+        self.ended = end.again is None
+        return end
+
+
+class AsyncSession(_Common):
+    """A session of coroutines, an asynchronous context manager. See ``Session`` for the parameters."""
+
+    @classmethod
+    def _of(cls, session: Session) -> AsyncSession:
+        made = object.__new__(cls)
+        made.__dict__.update({key: value for key, value in session.__dict__.items() if key != "_async"})
+        return made
+
+    async def _run(self, steps: Steps[T]) -> T:
+        engine = self._engine
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                op = steps.throw(error) if error is not None else steps.send(value)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            value = error = None
+            try:
+                if op.__class__ is Fire:
+                    value = await engine.afire_op(op)
+                elif isinstance(op, Execute):
+                    value = op.function(**op.args)
+                    if hasattr(value, "__await__"):
+                        value = await value
+                elif isinstance(op, Approve) and engine.approver is not None:
+                    value = engine.approver(op.request)
+                    if hasattr(value, "__await__"):
+                        value = await value
+            except BaseException as problem:
+                error = problem
+
+    async def start(self) -> None:
+        """Fire on_session_start; ``async with`` does it."""
+        self._engine._sessions[self.id] = self._state
+        self._started(await self._run(self._life.start(*self._about)))
+
+    async def end(self, reason: str = "complete") -> None:
+        """Complete what is open and fire on_session_end, once; ``async with`` does it."""
+        try:
+            out = await self._run(self._life.end(reason))
+            if out is not None:
+                self.warnings.extend(out.warnings)
+        finally:
+            self._engine._release(self._state)
+
+    async def __aenter__(self) -> AsyncSession:
+        if not self._attached:
+            try:
+                await self.start()
+            except BaseException as error:
+                await self.end(_reason(type(error)))
+                raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._attached:
+            return
+        try:
+            if isinstance(error, Exception) and error is not self._life.reported:
+                await self.fail(error, phase="session")
+        finally:
+            await self.end(_reason(kind))
+
+    async def submit(
+        self, text: str, *, origin: str = "user", attachments: Iterable[Any] = (), raw: Any = None
+    ) -> Prompt:
+        """Submit a message (see ``Session.submit``)."""
+        return await self._run(self._life.submit(text, origin=origin, attachments=list(attachments), raw=raw))
+
+    def turn(self, phase: str = "", *, override: bool = False, raw: Any = None) -> AsyncTurn:
+        """Return the next turn, an asynchronous context manager."""
+        return AsyncTurn(self, "", self.agent, "", phase, override=override, raw=raw)
+
+    def open_turn(self, agent_id: str = "") -> AsyncTurn | None:
+        """Return the turn that is open already, for attached sessions; None without one."""
+        found = self._state.get("turns", {}).get(agent_id)
+        if found is None:
+            return None
+        return AsyncTurn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
+
+    async def event(
+        self,
+        type: str,
+        properties: Mapping[str, Any] | None = None,
+        accepts: Iterable[str] = (),
+        raw: Any = None,
+    ) -> Outcome:
+        """Fire on_event for one of the host's own events (see ``Session.event``)."""
+        return await self._run(self._life.event(type, properties or {}, tuple(accepts), raw=raw))
+
+    async def fail(
+        self, error: BaseException | str, message: str = "", *, phase: str = "model"
+    ) -> Recover | None:
+        """Fire on_error for something that failed (see ``Session.fail``)."""
+        return await self._run(_fail(self._life, "", error, message, phase))
+
+
+class AsyncTurn(_TurnCommon):
+    """A turn of coroutines, an asynchronous context manager. See ``Turn``."""
+
+    _session: AsyncSession
+
+    async def begin(self) -> AsyncTurn:
+        """Open the turn: fires on_turn_start; ``async with`` does it."""
+        if not self._begun:
+            self._started(await self._session._run(self._beginning()))
+        return self
+
+    async def __aenter__(self) -> AsyncTurn:
+        return await self.begin()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, Exception) and error is not self._life.reported:
+                await self.fail(error, phase="turn")
+        finally:
+            if not self.ended:
+                self.ended = True
+                if self.agent_id in self._life.state.get("turns", {}):
+                    await self._session._run(self._life.complete(self.agent_id, "", leaving=True))
+
+    async def system_prompt(self, parts: Iterable[str], *, raw: Any = None) -> list[str]:
+        """Fire system_prompt before a request to the model (see ``Turn.system_prompt``)."""
+        result, out = await self._session._run(self._life.system_prompt(self.agent_id, parts, raw))
+        self.warnings.extend(out.warnings)
+        return result
+
+    async def model_response(
+        self,
+        text: str = "",
+        usage: Mapping[str, Any] | None = None,
+        tool_calls: Iterable[Any] = (),
+        stop_reason: str = "",
+        model: str = "",
+        *,
+        raw: Any = None,
+    ) -> Response:
+        """Fire on_model_response after each answer of the model (see ``Turn.model_response``)."""
+        return await self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))  # type: ignore[no-any-return]
+
+    async def begin_tool(
+        self,
+        call_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        mcp: tuple[str, str] | None = None,
+        raw: Any = None,
+    ) -> Call:
+        """Begin a tool call that the host runs itself (see ``Turn.begin_tool``)."""
+        return await self._session._run(
+            self._life.begin_tool(self.agent_id, call_id, tool, args, mcp=mcp, raw=raw)
+        )
+
+    async def end_tool(
+        self,
+        call_id: str,
+        status: str = "ok",
+        result: Any = None,
+        error: str = "",
+        duration: float | None = None,
+        *,
+        tool: str = "",
+        args: Mapping[str, Any] | None = None,
+        raw: Any = None,
+    ) -> ToolResult:
+        """End a begun call (see ``Turn.end_tool``)."""
+        return await self._session._run(
+            self._life.end_tool(
+                self.agent_id,
+                call_id,
+                status=status,
+                result=result,
+                error=error,
+                duration=duration,
+                tool=tool,
+                args=args,
+                raw=raw,
+            )
+        )
+
+    async def call_tool(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        execute: Callable[..., Any],
+        *,
+        call_id: str = "",
+        mcp: tuple[str, str] | None = None,
+    ) -> ToolResult:
+        """A whole tool call; ``execute`` may be a coroutine function (see ``Turn.call_tool``)."""
+        call_id = call_id or self._session._next_call_id()
+        return await self._session._run(
+            self._life.call_tool(self.agent_id, call_id, tool, args, execute, mcp=mcp)
+        )
+
+    def subagent(self, name: str, agent_id: str | None = None) -> AsyncTurn:
+        """Return a sub-agent's turn inside this one, an asynchronous context manager."""
+        return self._sub(name, agent_id, AsyncTurn)  # type: ignore[no-any-return]
+
+    async def fail(
+        self, error: BaseException | str, message: str = "", *, phase: str = "model"
+    ) -> Recover | None:
+        """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
+        return await self._session._run(_fail(self._life, self.agent_id, error, message, phase))
+
+    async def complete(self, text: str = "", result: Any = None, *, raw: Any = None) -> End:
+        """Complete the turn (see ``Turn.complete``)."""
+        end = await self._session._run(self._life.complete(self.agent_id, text, result=result, raw=raw))
+        self.ended = end.again is None
+        return end

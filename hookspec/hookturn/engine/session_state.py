@@ -1,0 +1,110 @@
+"""What is known of a session between its calls, as one JSON object in memory or in a file.
+
+Every change is one short transaction, so parallel tool calls (threads, tasks
+or, with a state folder, processes) cannot lose each other's.
+"""
+
+from __future__ import annotations
+
+from ..spec.record import jsonable
+from .state import FileValues, MemoryValues
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..spec.tools import Tool
+    from .state import Stores
+
+KEPT_CALLS = 1000
+"""Closed calls of a turn that are remembered, so that a repeated end is recognised."""
+
+
+class SessionState:
+    """The state of one session.
+
+    Parameters:
+        stores: the engine's stores.
+        session_id: the session's id.
+        stored: keep it in the state folder, for other processes (needs one).
+        about: what the host told: agent, cwd, host, model, provider, env, transcript_path, tools.
+    """
+
+    def __init__(self, stores: Stores, session_id: str, *, stored: bool, **about: Any) -> None:
+        self.id = session_id
+        self.agent: str = about.get("agent") or "main"
+        self.cwd: str = about.get("cwd") or ""
+        self.host: str = about.get("host") or ""
+        self.env: Mapping[str, str] | None = about.get("env")
+        self.transcript_path: str = about.get("transcript_path") or ""
+        self.tools: Mapping[str, Tool] | None = about.get("tools")
+        self.stored = stored and stores.folder is not None
+        self._values: FileValues | MemoryValues = (
+            stores.values("sessions", "@session", session_id) if self.stored else MemoryValues()
+        )
+        if self.stored:
+            self._restore(about)
+
+    def _restore(self, about: Mapping[str, Any]) -> None:
+        with self._values as data:
+            known = data.setdefault("about", {})
+            for name in ("agent", "cwd", "host", "transcript_path"):
+                if about.get(name):
+                    known[name] = about[name]
+                elif known.get(name):
+                    setattr(self, name, known[name])
+
+    @property
+    def plain(self) -> Any:
+        """JSON form of data on the way into the store: the identity in memory, a JSON copy for a file."""
+        return jsonable if self.stored else _same
+
+    def change(self) -> FileValues | MemoryValues:
+        """Return the transaction: ``with state.change() as data``."""
+        return self._values
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return one value of the state."""
+        return self._values.get(name, default)
+
+    @property
+    def turn(self) -> int:
+        """Turns begun so far."""
+        number: int = self._values.get("turn", 0)
+        return number
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Tokens so far."""
+        usage: Mapping[str, int] = self._values.get("usage", {})
+        return usage
+
+    @property
+    def calls(self) -> list[Mapping[str, Any]]:
+        """The tool calls of the main agent's turn."""
+        turn = self._values.get("turns", {}).get("")
+        return list(turn["calls"]) if turn else []
+
+    def add_pending(self, text: str) -> None:
+        """Keep a text for the next system prompt."""
+        with self._values as data:
+            data.setdefault("pending", []).append(text)
+
+    def take_pending(self) -> str:
+        """Return, once, the texts for the system prompt, joined with newlines."""
+        if not self._values.get("pending"):
+            return ""
+        with self._values as data:
+            return "\n".join(data.pop("pending", ()))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def add_usage(total: dict[str, int], usage: Mapping[str, Any]) -> None:
+    """Add token counts to a total; what is no number is left out."""
+    for name, count in usage.items():
+        if isinstance(count, (int, float)) and not isinstance(count, bool):
+            total[name] = total.get(name, 0) + count

@@ -1,0 +1,202 @@
+"""Values that outlive a call: ``ctx.state``, ``ctx.store`` and the state of sessions.
+
+In memory without a state folder; else JSON files below it, changed under a
+lock that holds over threads and processes and replaced whole.
+"""
+
+from __future__ import annotations
+
+from threading import Lock, RLock
+
+from ..paths import safe_component
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+
+class MemoryValues:
+    """A store of JSON values in this process, safe over threads."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._values: dict[str, Any] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of ``key``, or ``default``."""
+        with self._lock:
+            return self._values.get(key, default)
+
+    def set(self, key: str, value: Any) -> None:
+        """Store a JSON value.
+
+        Raises:
+            TypeError, ValueError: for anything that JSON cannot hold.
+        """
+        copy = _json_copy(value)
+        with self._lock:
+            self._values[key] = copy
+
+    def add(self, key: str, amount: float = 1) -> float:
+        """Add to a number, atomically, and return the new one; a missing key counts as 0."""
+        with self._lock:
+            total: float = self._values.get(key, 0) + amount
+            self._values[key] = total
+            return total
+
+    def delete(self, key: str) -> None:
+        """Forget ``key``, if it is there."""
+        with self._lock:
+            self._values.pop(key, None)
+
+    def __enter__(self) -> dict[str, Any]:
+        self._lock.acquire()
+        return self._values
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+
+class FileValues:
+    """A store of JSON values in one file, safe over threads and processes.
+
+    Parameters:
+        path: the JSON file; its folder is made when needed.
+        base: the folder below which no symbolic link is followed.
+    """
+
+    def __init__(self, path: Path, base: Path) -> None:
+        self.path = path
+        self._base = base
+        self._threads = RLock()
+        self._depth = 0  # how often the holding thread entered
+        self._held: Any = None  # the lock over processes
+        self._values: dict[str, Any] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of ``key``, or ``default``."""
+        with self._threads:
+            # The file is replaced whole, so reading needs no lock over processes.
+            return (self._values if self._depth else self._load()).get(key, default)
+
+    def set(self, key: str, value: Any) -> None:
+        """Store a JSON value.
+
+        Raises:
+            TypeError, ValueError: for anything that JSON cannot hold.
+        """
+        with self as values:
+            values[key] = _json_copy(value)
+
+    def add(self, key: str, amount: float = 1) -> float:
+        """Add to a number, atomically, and return the new one; a missing key counts as 0."""
+        with self as values:
+            total: float = values.get(key, 0) + amount
+            values[key] = total
+            return total
+
+    def delete(self, key: str) -> None:
+        """Forget ``key``, if it is there."""
+        with self as values:
+            values.pop(key, None)
+
+    def __enter__(self) -> dict[str, Any]:
+        from ..paths import FileLock, private_dir
+
+        self._threads.acquire()
+        try:
+            if self._depth == 0:
+                private_dir(self.path.parent, base=self._base)
+                self._held = FileLock(self.path.with_suffix(".lock"))
+                self._held.__enter__()
+                try:
+                    self._values = self._load()
+                except BaseException:
+                    self._held.__exit__(None, None, None)
+                    raise
+            self._depth += 1
+        except BaseException:
+            self._threads.release()
+            raise
+        return self._values
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                try:
+                    if kind is None:
+                        self._save(self._values)
+                finally:
+                    self._held.__exit__(None, None, None)
+        finally:
+            self._threads.release()
+
+    def _load(self) -> dict[str, Any]:
+        import json
+
+        try:
+            values = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except ValueError:
+            # Files are replaced whole, so this one was damaged by other means; keep it for a look.
+            self.path.replace(self.path.with_suffix(".damaged"))
+            return {}
+        return values if isinstance(values, dict) else {}
+
+    def _save(self, values: dict[str, Any]) -> None:
+        import json
+
+        from ..paths import write_private
+
+        write_private(self.path, json.dumps(values).encode(), base=self._base)
+
+
+def _json_copy(value: Any) -> Any:
+    if value is None or value.__class__ in (str, int, bool):
+        return value
+    import json
+
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+class Stores:
+    """Makes and keeps the value stores of one engine.
+
+    Parameters:
+        folder: the state folder, or None for memory only.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._open: dict[tuple[str, str, str], Any] = {}
+
+    def values(self, area: str, hook: str, session: str = "") -> Any:
+        """Return the store of a hook (``state`` in a session, ``store`` in the project)."""
+        key = (area, hook, session)
+        found = self._open.get(key)
+        if found is None:
+            with self._lock:
+                found = self._open.get(key)
+                if found is None:
+                    if len(self._open) > 10_000 and self.folder is not None:
+                        self._open.clear()  # file stores can be opened again
+                    found = self._open[key] = self._make(area, hook, session)
+        return found
+
+    def forget(self, session: str) -> None:
+        """Let go of a session's stores (their files stay until the session's folder is cleaned)."""
+        with self._lock:
+            for key in [key for key in self._open if key[2] == session and session]:
+                del self._open[key]
+
+    def _make(self, area: str, hook: str, session: str) -> Any:
+        if self.folder is None:
+            return MemoryValues()
+        name = f"{safe_component(hook)}.json"
+        if session:
+            return FileValues(self.folder / area / safe_component(session) / name, self.folder)
+        return FileValues(self.folder / area / name, self.folder)
