@@ -1,0 +1,159 @@
+"""Likely secrets without a format: values assigned to names such as "password", passwords in URLs, headers.
+
+What tells them from ordinary code is the value: it is no placeholder, no reference, and not made of words.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .providers import spellings
+from .rules import Rule, basic_credentials, is_weak
+from .words import classes, random_part
+
+# Words that name a secret, with their parts for the spellings (apiKey, API_KEY, api-key ...).
+_PASSWORDS = spellings(("pass|word", "passwd", "pass|phrase", "pwd", "pass|code"))
+_KEYS = (
+    *spellings(("secret", "token", "credential", "api|key", "access|key", "auth|key", "private|key", "signing|key",
+                "encryption|key", "account|key", "master|key", "client|key", "app|key", "license|key", "authorization")),
+    "_pass", "_PASS", "-pass", "PASS=", "_pw", "_PW", "_key", "_KEY", "-key", "-Key", "-KEY", " key", "_auth", "_AUTH",
+    "creds", "CREDS", "_salt", "_SALT",
+)  # fmt: skip
+
+# After the name: the rest of it, what closes it, then an assignment in some language, then the value.
+_CLOSE = r"(?:\\?[\"'`]|[\])]){0,3}"
+_ASSIGN = (
+    r"(?P<op>\s{0,8}(?::=|=>|->|={1,3}|!==?|:(?:\s{0,2}[\w\[\].|?&<> ]{1,40}=(?!=))?)\s{0,8}"  # x = 1, x: str = 1
+    r"|,\s{0,4}(?=\\?[\"'`])"  # set("x", "1")
+    r"|\((?=[\"'`])"  # setX("1")
+    r"|>\s{0,4}"  # <x>1</x>
+    r"|,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,3}[:=]\s{0,3}"  # name: x, value: 1
+    r"|\s{1,3}(?:is|was|to|as)\s{1,3}"  # the x is 1
+    r"|\s{1,2})"  # --x 1
+)
+_WRAP = r"(?:(?P<call>[A-Za-z_][\w.:]{0,40}!?)\(\s{0,4}(?=[bru]?[\"'`]))?"
+_VALUE = (
+    r"(?:[bruf]{0,2}(?:\\\"(?P<e>[^\"\\\n]{4,300})\\\"|\"(?P<d>[^\"\n]{4,300})\"|'(?P<s>[^'\n]{4,300})'|`(?P<t>[^`\n]{4,300})`)"
+    r"|\\?[\"'`]?(?P<u>[^\s\"'`,;<>(){}\[\]|&\\]{6,300}))"
+)
+_ASSIGNMENT = r"(?P<tail>[\w.-]{0,40}?)" + _CLOSE + _ASSIGN + _WRAP + _VALUE
+
+# A name that goes on like this is not the secret itself.
+_TAIL = re.compile(
+    r"file|path|dir|url|uri|name|type|field|len|size|count|expir|ttl|timeout|format|regex|pattern|header|prefix|suffix|"
+    r"class|policy|hash|digest|label|title|hint|prompt|placeholder|error|message|valid|require|enabled|column|_id$|id$|"
+    r"index|status|usage|limit|kind|scope|version|algorithm|provider|endpoint|param|attr|ize|ise|less|board|store|ring",
+    re.IGNORECASE,
+)
+
+# What a value looks like that names something instead of being it.
+_REFERENCE = re.compile(
+    r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # the name of an environment variable
+    r"|(?:sha\d{1,3}|md5|h1)[:-].*"  # the hash of a lock file
+    r"|[a-z][a-z0-9+.-]*://.*"
+    r"|[\d.,:/ -]+"  # numbers, dates, versions
+    r"|(?:self|this|args|config|settings|options|request|req|ctx|context|event|process|os|data|params|user|opts)\.[\w.]+"
+    r"|\.?/[\w./-]*|~/.*|[\w.-]+/[\w.-]+/[\w./-]*"  # paths
+    r"|[\w.+-]+@[\w-]+\.[\w.]+"  # mail addresses
+    r"|[\w.-]+\.(?:py|js|ts|json|ya?ml|txt|pem|key|crt|md|html?|whl|gz|zip|go|rs|java|c|h|com|org|net|io|toml|lock)"
+)
+
+
+class Assignment(Rule):
+    """A name that says "secret", an operator, and a value that looks like one."""
+
+    __slots__ = ("password",)
+
+    def __init__(self, name: str, literals: tuple[str, ...], *, password: bool) -> None:
+        super().__init__(name, literals, _ASSIGNMENT, specific=False)
+        self.password = password
+
+    def match(self, text: str, at: int, literal: str) -> tuple[int, int] | None:
+        """Return where the assigned value stands, or None."""
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self._compiled = re.compile(self.pattern)
+        found = compiled.match(text, at + len(literal))
+        if found is None or _TAIL.search(found["tail"]):
+            return None
+        group = found.lastgroup or "u"
+        start, end = found.span(group)
+        value = text[start:end]
+        if is_weak(value) or _REFERENCE.fullmatch(value):
+            return None
+        operator = found["op"].strip()
+        if not operator and not _is_flag(text, at):
+            return None
+        if group == "u":
+            return self._bare(text, at, start, end, operator)
+        if " " in value and (not self.password or value.count(" ") > 3 or random_part(value) < 8):
+            return None
+        return (start, end) if self._secret(value, strict=False) else None
+
+    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> tuple[int, int] | None:
+        """Judge a value without quotes: in code it is mostly a name, in an environment file a secret."""
+        while end - start > 6 and text[end - 1] in ".:!?" and (end == len(text) or text[end].isspace()):
+            end -= 1  # the end of a sentence
+        value = text[start:end]
+        following = text[end : end + 1]
+        if following in ("(", "[", "{") or (following == "\\" and text[end + 1 : end + 2] not in "nrt\"'"):
+            return None
+        # NAME=value and name: value to the end of the line are no code.
+        tight = operator in ("=", ":", "") and (text[at : at + 1].isupper() or text[start - 1] in "=\"'") and (
+            not following or following in "\n\r\"'&\\ "
+        )  # fmt: skip
+        return (start, end) if self._secret(value, strict=not tight) else None
+
+    def _secret(self, value: str, *, strict: bool) -> bool:
+        length = len(value)
+        kinds = classes(value)
+        random = random_part(value)
+        if self.password and not strict:
+            return length >= 6 and (
+                (kinds >= 3 and random >= 1) or (kinds >= 2 and random >= 4) or random >= 10
+            )
+        if length < 8 or len(set(value)) < 6:
+            return False
+        if strict and kinds < 2:
+            return random >= 16
+        return random >= max(8, length * 0.4) or (not strict and kinds >= 3 and random >= 6)
+
+
+def _is_flag(text: str, at: int) -> bool:
+    """Tell whether the name at ``at`` belongs to a command line option such as ``--db-password``."""
+    start = at
+    while start > 0 and at - start < 40 and (text[start - 1].isalnum() or text[start - 1] in "-_"):
+        start -= 1
+    return text[start : start + 2] == "--"
+
+
+def _userinfo(text: str, start: int, end: int) -> bool:
+    value = text[start:end]
+    return not is_weak(value) and not value.isdigit()
+
+
+def _bearer(text: str, start: int, end: int) -> bool:
+    value = text[start:end]
+    return not is_weak(value) and (random_part(value) >= 6 or (len(value) >= 16 and classes(value) >= 3))
+
+
+def _quoted_password(text: str, start: int, end: int) -> bool:
+    value = text[start:end]
+    return not is_weak(value) and (classes(value) >= 2 or random_part(value) >= 6)
+
+
+def generic_rules() -> list[Rule]:
+    """Return the rules for likely secrets."""
+    return [
+        Rule("url-password", ("://",), r"://[^\s/?#@:\"'<>\\]{0,100}:(?P<secret>[^\s/?#\"'<>\\]{3,300})@[A-Za-z0-9\[]", _userinfo, specific=False),
+        Rule("url-token", ("://",), r"://(?P<secret>[A-Za-z0-9_.~-]{20,300})@[A-Za-z0-9\[]", _bearer, specific=False),
+        Rule("basic-auth", spellings(("basic",)), r"(?i:basic)\s{1,3}(?P<secret>[A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9+/=])", basic_credentials, specific=False),
+        Rule("bearer", spellings(("bearer",)), r"(?i:bearer)(?:\s{1,3}|%20)(?:\\?[\"'])?(?P<secret>[A-Za-z0-9_.~+/=-]{12,4000})", _bearer, specific=False),
+        Rule("authorization", spellings(("authorization",)), r"(?i:authorization)\\?[\"']?\s{0,3}[:=,]\s{0,3}(?:\\?[\"'])?(?:(?i:token|apikey|api-key|key|splunk|digest|signature|sso-key|discogs|bot|ghost|jwt|mac|hawk|negotiate|oauth|genie\w{3}|session|pat|zoho-oauthtoken|nlauth)(?:\s{1,3}|=))?(?:token=\\?[\"']?)?(?P<secret>[A-Za-z0-9_.~+/=:-]{12,4000})", _bearer, specific=False),
+        Rule("cookie", ("Cookie:", "cookie:", "COOKIE:"), r"(?i:cookie):\s{0,3}[\w.-]{1,60}=(?P<secret>[^\s;\"']{16,2000})", _bearer, specific=False),
+        Rule("netrc", ("login ",), r"login\s{1,4}\S{1,100}\s{1,40}password\s{1,4}(?P<secret>\S{4,200})", _quoted_password, specific=False),
+        Rule("curl-user", (" -u ", " --user ", " -u", " --user="), r"\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,80}:(?P<secret>[^\s\"']{4,200})", _quoted_password, specific=False),
+        Rule("sshpass", ("sshpass",), r"sshpass\s{1,3}-p\s{0,3}[\"']?(?P<secret>[^\s\"']{4,200})", _quoted_password, specific=False),
+        Assignment("password", _PASSWORDS, password=True),
+        Assignment("generic", _KEYS, password=False),
+    ]  # fmt: skip
