@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from threading import RLock
 from time import monotonic, perf_counter
 
@@ -54,7 +55,9 @@ class _Nest:
 
 _nest: ContextVar[_Nest] = ContextVar("hookturn_nest", default=_Nest())  # noqa: B039 - never changed in place
 # One object per depth, so that a fire allocates none.
-_LEVELS = tuple(_Nest(depth) for depth in range(MAX_NESTING + 1))
+_LEVELS = (_nest.get(), *(_Nest(depth) for depth in range(1, MAX_NESTING + 1)))
+_TOP, _FIRST = _LEVELS[0], _LEVELS[1]
+_new = object.__new__
 
 Wait = tuple["Awaitable[Any] | None", "Callable[[], Any] | None", float]
 
@@ -126,6 +129,8 @@ class Engine:
         """Plugins that were refused or failed to load, with name, cause and remedy."""
         self.closed = False
         self._plans: dict[str, Plan | None] = {}
+        # Plans that the hot loop of ``fire`` may use as they are; False for timings without hooks.
+        self._hot: dict[str, Plan | Literal[False]] = {}
         self._lock = RLock()
         self._sessions: dict[str, SessionState] = {}
         self._loose: dict[str, list[str]] = {}  # injections for sessions that the engine does not run
@@ -133,7 +138,7 @@ class Engine:
         self._aside: set[tuple[str, str]] = set()
         self._loops: list[Any] = []
         refused: list[RegistrationError] = []
-        given = [("host", host, "host")] if host is not None else []
+        given: list[tuple[Any, Any, str]] = [("host", host, "host")] if host is not None else []
         for plugin in plugins:
             name, item = plugin if isinstance(plugin, tuple) and len(plugin) == 2 else (None, plugin)
             given.append((name, item, "host"))
@@ -160,7 +165,8 @@ class Engine:
         """
         from ..project.assemble import assemble
 
-        return assemble(path, **options).engine
+        engine: Engine = assemble(path, **options).engine
+        return engine
 
     # -- registration ---------------------------------------------------------------------------
 
@@ -204,7 +210,7 @@ class Engine:
                 options=options,
             )
             record.context = lambda event: HookContext(self, record, event)
-            self._plans = {}
+            self._changed()
         try:
             self._call_lifecycle(record, "on_load", 10.0)
         except (Exception, SystemExit) as error:
@@ -224,14 +230,19 @@ class Engine:
         """
         with self._lock:
             self.registry.remove(name)
-            self._plans = {}
+            self._changed()
 
     def add_hookspecs(self, specs: Any, *, distribution: str = "") -> list[str]:
         """Add timings of a framework's own (see ``Registry.add_hookspecs``)."""
         with self._lock:
             names = self.registry.add_hookspecs(specs, distribution=distribution)
-            self._plans = {}
+            self._changed()
             return names
+
+    def _changed(self) -> None:
+        """Throw all plans away."""
+        self._plans = {}
+        self._hot = {}
 
     @property
     def plugins(self) -> list[Plugin]:
@@ -246,7 +257,7 @@ class Engine:
         """
         # The table first, the implementations second: a plan that a registration made stale
         # is stored into a table that nobody reads any more.
-        table = self._plans
+        table, hot = self._plans, self._hot
         if timing in table:
             return table[timing]
         with self._lock:
@@ -266,6 +277,14 @@ class Engine:
                     step.monitor = True
         plan = Plan(spec, steps) if steps else None
         table[timing] = plan
+        translated = self.tools is not None and issubclass(spec.event, ToolEvent)
+        if (
+            timing != "on_outcome"
+            and not (self.threaded or self.dry_run or self._aside or translated)
+            and self.plan("on_outcome") is None
+            and (plan is None or plan.plain)
+        ):
+            hot[timing] = plan or False
         return plan
 
     # -- firing ---------------------------------------------------------------------------------
@@ -285,24 +304,30 @@ class Engine:
             EventError: for an event whose timing is not registered.
             NestingError: when hooks fire hooks too deep.
         """
-        plans = self._plans
-        timing = event.timing
-        plan = plans[timing] if timing in plans else self.plan(timing)
-        if plan is None and not measure:
-            watchers = plans["on_outcome"] if "on_outcome" in plans else self.plan("on_outcome")
-            if watchers is None:
-                return Outcome(event)
-        return self._fire(plan, event, measure, deadline, None, None)
+        plan = self._hot.get(event.timing)
+        if plan is not None and not measure:
+            if plan is False:
+                out = _new(Outcome)
+                out.event = event
+                return out
+            if deadline is None and _nest.get() is _TOP:
+                token = _nest.set(_FIRST)
+                try:
+                    fold = self._loop(plan, event, None)
+                finally:
+                    _nest.reset(token)
+                if fold is None:
+                    out = _new(Outcome)
+                    out.event = event
+                    return out
+                return self._folded(fold)
+        return self._fire(self.plan(event.timing), event, measure, deadline, None, None)
 
     async def afire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
         """Fire an event from a coroutine; coroutine hooks run on the current loop. See ``fire``."""
-        plans = self._plans
-        timing = event.timing
-        plan = plans[timing] if timing in plans else self.plan(timing)
-        watchers = plans["on_outcome"] if "on_outcome" in plans else self.plan("on_outcome")
-        if plan is None and not measure and watchers is None:
-            return Outcome(event)
-        return await self._afire(plan, event, measure, deadline, None, None)
+        if event.timing in self._hot:
+            return self.fire(event, measure=measure, deadline=deadline)
+        return await self._afire(self.plan(event.timing), event, measure, deadline, None, None)
 
     def check_nesting(self) -> None:
         """Raise NestingError when a hook at the deepest level would fire once more."""
@@ -396,47 +421,57 @@ class Engine:
         """Whether nothing asks for more than the plain loop does."""
         return not self._aside and not self.threaded and not _nest.get().skip
 
+    def _folded(self, fold: Fold) -> Outcome:
+        out = fold.outcome()
+        if fold.failures:
+            self._drive(self._report(fold, out))
+        return out
+
     def _fire_plain(
         self, plan: Plan, event: Event, permissions: Permissions | None, carried: Vote | None
     ) -> Fold | None:
-        """The hot loop: synchronous, unfiltered hooks without time limits. None when no hook said anything."""
+        """Call synchronous hooks at the depth that is due. None when no hook said anything."""
         nest = _nest.get()
         if nest.depth >= MAX_NESTING:
             raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING} in {event.timing}")
-        token = _nest.set(_LEVELS[nest.depth + 1])
-        start = perf_counter()
-        fold: Fold | None = None
+        fold = None
         if permissions is not None or carried is not None:
             fold = Fold(plan.timing, event, permissions, carried)
+        token = _nest.set(_LEVELS[nest.depth + 1])
         try:
-            for group in plan.groups:
-                for call, step in group:
-                    try:
-                        answer = call(event)
-                        if answer is None:
-                            continue
-                        if fold is None:
-                            fold = Fold(plan.timing, event)
-                        if hasattr(answer, "__await__"):
-                            step.is_async = True
-                            with self._lock:
-                                self._plans = {}  # plans must know it next time
-                            answer = self._wait(answer, step.timeout)
-                            if answer is None:
-                                continue
-                        fold.add(step, answer)
-                        event = fold.event
-                    except (Exception, SystemExit) as error:
-                        if fold is None:
-                            fold = Fold(plan.timing, event)
-                        self._failed(fold, step, error, perf_counter() - start)
-                    if fold.ended and not step.guard:
-                        rest = group[group.index((call, step)) + 1 :]
-                        for _, skipped in rest:
-                            fold.not_called(skipped, fold.ended)
-                        break
+            return self._loop(plan, event, fold)
         finally:
             _nest.reset(token)
+
+    def _loop(self, plan: Plan, event: Event, fold: Fold | None) -> Fold | None:
+        """The hot loop: synchronous hooks without time limits of their own."""
+        start = perf_counter()
+        for group in plan.groups(event):
+            for function, context, step in group:
+                try:
+                    answer = function(event) if context is None else function(event, context)
+                    if answer is None:
+                        continue
+                    if fold is None:
+                        fold = Fold(plan.timing, event)
+                    if hasattr(answer, "__await__"):
+                        step.owner.note_async(step.function)
+                        with self._lock:
+                            self._changed()  # plans must know it next time
+                        answer = self._wait(answer, step.timeout)
+                        if answer is None:
+                            continue
+                    fold.add(step, answer)
+                    event = fold.event
+                except (Exception, SystemExit) as error:
+                    if fold is None:
+                        fold = Fold(plan.timing, event)
+                    self._failed(fold, step, error, perf_counter() - start)
+                if fold.ended and not step.guard:
+                    behind = [other for _, _, other in group]
+                    for skipped in behind[behind.index(step) + 1 :]:
+                        fold.not_called(skipped, fold.ended)
+                    break
         if self._strikes:
             self._forgive(plan, fold, event.session_id)
         return fold
@@ -462,7 +497,7 @@ class Engine:
         end = begun + deadline if deadline is not None else None
         hooks_end = begun + deadline * (1 - GUARD_SHARE) if deadline is not None else None
         has_guards = plan.steps[-1].guard
-        for call, step in (pair for group in plan.groups for pair in group):
+        for step in plan.steps:
             if fold.ended and not step.guard:
                 fold.not_called(step, fold.ended)
                 continue
@@ -493,10 +528,9 @@ class Engine:
                 token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth))
                 try:
                     if self.threaded and not step.is_async:
-                        seen = fold.event
-                        answer = yield None, (lambda call=call, seen=seen: call(seen)), limit
+                        answer = yield None, partial(step.call, fold.event), limit
                     else:
-                        answer = call(fold.event)
+                        answer = step.call(fold.event)
                     if answer is not None and hasattr(answer, "__await__"):
                         answer = yield answer, None, limit
                 finally:
@@ -546,6 +580,7 @@ class Engine:
         if strikes == STRIKES and not step.fails_closed and not step.unfiltered:
             with self._lock:
                 self._aside.add(key)
+                self._hot = {}
             words = f"{step.name} failed {STRIKES} times in a row and is set aside for this session"
             fold.warnings.append(words)
             log.error(words)
@@ -740,7 +775,9 @@ class Engine:
             del self._sessions[state.id]
         self.stores.forget(state.id)
         with self._lock:
-            self._aside = {key for key in self._aside if key[0] != state.id}
+            if self._aside:
+                self._aside = {key for key in self._aside if key[0] != state.id}
+                self._changed()
             for key in [key for key in self._strikes if key[0] == state.id]:
                 del self._strikes[key]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
+    from ..spec.answers import Recover
     from .engine import Engine
     from .session_state import SessionState
 
@@ -237,7 +238,7 @@ class Lifecycle:
                 if blocked and not override:
                     raise LifecycleError(f"the prompt was stopped by {blocked}; look at prompt.goes_on first")
                 data["turn"] = data.get("turn", 0) + 1
-            turn = turns[agent_id] = {
+            turn: dict[str, Any] = {
                 "number": data.get("turn", 0) or 1,
                 "agent": agent or self.state.agent,
                 "agent_id": agent_id,
@@ -252,6 +253,7 @@ class Lifecycle:
                 "continued": 0,
                 "blocked": None,
             }
+            turns[agent_id] = turn
         if agent_id and not self._quiet("on_event"):
             yield from self.event("subagent.start", {"agent": agent, "agent_id": agent_id}, (), turn=turn)
         out: Outcome = yield Fire(
@@ -365,7 +367,8 @@ class Lifecycle:
 
     def _since(self, turn: Mapping[str, Any]) -> float:
         if self.time is not None or self.state.stored:
-            return max(0.0, (self.time if self.time is not None else now()) - turn["begun"])
+            begun: float = turn["begun"]
+            return max(0.0, (self.time if self.time is not None else now()) - begun)
         seconds: float = perf_counter() - turn["clock"]
         return seconds
 
@@ -664,7 +667,7 @@ class Lifecycle:
 
     # -- the rest -------------------------------------------------------------------------------
 
-    def error(self, agent_id: str, error_type: str, text: str, **fields: Any) -> Steps[Any]:
+    def error(self, agent_id: str, error_type: str, text: str, **fields: Any) -> Steps[Recover | None]:
         """Fire on_error; returns a Recover that the host declared, else None (and the model gets a reminder)."""
         if self._quiet("on_error"):
             return None
@@ -673,8 +676,8 @@ class Lifecycle:
         out: Outcome = yield Fire(event)
         return self._recover(out)
 
-    def _recover(self, out: Outcome) -> Any:
-        answer = out.recover
+    def _recover(self, out: Outcome) -> Recover | None:
+        answer: Recover | None = out.recover
         if answer is None or answer.strategy in self.engine.recovers:
             return answer
         settings = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..spec.timings import Timing
     from .registry import Plugin
 
-    Call = Callable[[Any], Any]
+    Bound = tuple[Callable[..., Any], Any, "Step"]
 
 TIERS = ("first", "before", "plain", "after", "last", "guard")
 """Builtins that go first, phase ``before``, the host's handler and unphased hooks, phase ``after``,
@@ -40,15 +40,16 @@ class Step:
         name: the hook's name, which records and messages use.
         plugin: the plugin's name.
         source: where it was declared.
-        call: the hook as a function of the event alone.
-        is_async: whether ``call`` returns an awaitable.
+        function: the hook itself.
+        wants: the names of its parameters.
+        is_async: whether it returns an awaitable.
         filter: when it is called, or None for always.
         timeout: seconds.
         own_timeout: whether the hook's author or its configuration set it.
     """
 
     __slots__ = (
-        "call",
+        "_context",
         "enforced",
         "fails_closed",
         "filter",
@@ -93,7 +94,7 @@ class Step:
         self.filter = None if self.unfiltered or chosen == (None, None, None) else Filter(*chosen)
         self.tier = self._tier(options)
         self.tier_name = TIERS[self.tier]
-        self.call: Call = self._call()
+        self._context: tuple[str, Any] = ("", None)
 
     def _tier(self, options: dict[str, Any]) -> int:
         builtin = self.owner.layer == "builtin"
@@ -105,28 +106,35 @@ class Step:
             return 4 if builtin else 3
         return 2
 
-    def _call(self) -> Call:
-        function = self.function
-        context = self.owner.context
-        if self.wants == ("event",):
-            return function
-        if not self.wants:
-            return lambda event: function()
-        # One context a session: hooks name ctx for its values, which belong to the session.
-        last: list[Any] = [("", None)]
+    def context(self, event: Any) -> Any:
+        """Return the hook's ctx; hooks name it for its values, so one serves a whole session."""
+        session, made = self._context
+        if made is None or session != event.session_id or event.dry_run is not made.dry_run:
+            made = self.owner.context(event)
+            self._context = (event.session_id, made)
+        return made
 
-        def context_of(event: Any) -> Any:
-            session, made = last[0]
-            if made is None or session != event.session_id or event.dry_run is not made.dry_run:
-                made = context(event)
-                last[0] = (event.session_id, made)
-            return made
+    def call(self, event: Any) -> Any:
+        """Call the hook with what its parameters name."""
+        wants = self.wants
+        if wants == ("event",):
+            return self.function(event)
+        if wants == ("event", "ctx"):
+            return self.function(event, self.context(event))
+        if wants == ("ctx", "event"):
+            return self.function(self.context(event), event)
+        return self.function(self.context(event)) if wants else self.function()
 
-        if self.wants == ("ctx",):
-            return lambda event: function(context_of(event))
-        if self.wants == ("event", "ctx"):
-            return lambda event: function(event, context_of(event))
-        return lambda event: function(context_of(event), event)
+    def _filtered(self, event: Any) -> Any:
+        return self.call(event) if self.filter is None or self.filter.matches(event) else None
+
+    def bound(self, event: Any) -> Bound:
+        """Return (function, ctx, step) for the hot loop, which calls ``function(event)`` or ``function(event, ctx)``."""
+        if self.filter is None and self.wants == ("event",):
+            return self.function, None, self
+        if self.filter is None and self.wants == ("event", "ctx"):
+            return self.function, self.context(event), self
+        return self._filtered, None, self
 
     def __repr__(self) -> str:
         return f"<Step {self.name!r}: {self.tier_name} {self.priority}, #{self.index}>"
@@ -138,16 +146,28 @@ class Plan:
     Attributes:
         timing: the timing's contract.
         steps: all hooks, guards last.
-        groups: (call, step) pairs: the hooks, then the guards.
-        plain: whether all are synchronous, unfiltered functions without a time limit of their own.
+        plain: whether all are synchronous functions without a time limit of their own.
     """
 
-    __slots__ = ("groups", "plain", "steps", "timing")
+    __slots__ = ("_bound", "_groups", "_with_context", "plain", "steps", "timing")
 
     def __init__(self, timing: Timing, steps: list[Step]) -> None:
         self.timing = timing
         self.steps = tuple(sorted(steps, key=lambda step: (step.tier, step.priority, step.index)))
-        hooks = tuple((step.call, step) for step in self.steps if not step.guard)
-        guards = tuple((step.call, step) for step in self.steps if step.guard)
-        self.groups = tuple(group for group in (hooks, guards) if group)
-        self.plain = not any(step.is_async or step.filter or step.own_timeout for step in self.steps)
+        hooks = tuple(step for step in self.steps if not step.guard)
+        guards = tuple(step for step in self.steps if step.guard)
+        self._groups = tuple(group for group in (hooks, guards) if group)
+        self._with_context = any("ctx" in step.wants for step in self.steps)
+        self._bound: tuple[str, bool, tuple[tuple[Bound, ...], ...]] | None = None
+        self.plain = not any(step.is_async or step.own_timeout for step in self.steps)
+
+    def groups(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
+        """Return the hooks, then the guards, bound to the event's session (the same for all without a ctx)."""
+        bound = self._bound
+        if bound is not None and (
+            not self._with_context or (bound[0] == event.session_id and bound[1] is event.dry_run)
+        ):
+            return bound[2]
+        groups = tuple(tuple(step.bound(event) for step in group) for group in self._groups)
+        self._bound = (event.session_id, event.dry_run, groups)
+        return groups

@@ -88,6 +88,12 @@ class Plugin:
         """Return the refusal of this plugin."""
         return RegistrationError(self.name, cause, remedy, hook=hook, distribution=self.distribution)
 
+    def note_async(self, function: Callable[..., Any]) -> None:
+        """Remember that a function that is no coroutine function returned an awaitable."""
+        for found in self.implementations.values():
+            if found["function"] == function:
+                found["options"]["is_async"] = True
+
     def __repr__(self) -> str:
         return f"<Plugin {self.name!r} ({self.layer}): {', '.join(self.hooks)}>"
 
@@ -120,8 +126,8 @@ class Registry:
         self.plugins: dict[str, Plugin] = {}
         self._manager = _Manager()
         self._count = 0
-        self._manager.add_hookspecs(_Specs(builtin_timings.FUNCTIONS))
-        self._manager.add_hookspecs(_Specs([_spec(LifecycleSpecs.on_load), _spec(LifecycleSpecs.on_dispose)]))
+        self._manager.add_hookspecs(_specs(builtin_timings.FUNCTIONS))
+        self._manager.add_hookspecs(_specs([_spec(LifecycleSpecs.on_load), _spec(LifecycleSpecs.on_dispose)]))
         for specs in hookspecs:
             self.add_hookspecs(specs)
 
@@ -180,7 +186,7 @@ class Registry:
                 "Mark functions with `hookturn.hookspec(event=...)`.",
                 distribution=distribution,
             )
-        self._manager.add_hookspecs(_Specs(found))
+        self._manager.add_hookspecs(_specs(found))
         for function in found:
             self.timings[function.__name__] = Timing(function)
         return [function.__name__ for function in found]
@@ -401,12 +407,9 @@ class Registry:
         return options
 
 
-class _Specs:
-    """Holds spec functions as attributes, the form in which pluggy reads them."""
-
-    def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
-        for function in functions:
-            setattr(self, function.__name__, function)
+def _specs(functions: Iterable[Callable[..., Any]]) -> type:
+    """Return a class that holds spec functions, a form in which pluggy reads them."""
+    return type("Specs", (), {function.__name__: staticmethod(function) for function in functions})
 
 
 def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -420,7 +423,7 @@ def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _routines(owner: Any) -> list[Any]:
-    names = [name for name in vars(owner)] if inspect.ismodule(owner) else dir(owner)
+    names = list(vars(owner)) if inspect.ismodule(owner) else dir(owner)
     values = (getattr(owner, name, None) for name in names if not name.startswith("__"))
     return [value for value in values if inspect.isroutine(value)]
 

@@ -292,7 +292,9 @@ class Session(_Common):
         return self._run(_fail(self._life, "", error, message, phase))
 
 
-def _fail(life: Lifecycle, agent_id: str, error: BaseException | str, message: str, phase: str) -> Steps[Any]:
+def _fail(
+    life: Lifecycle, agent_id: str, error: BaseException | str, message: str, phase: str
+) -> Steps[Recover | None]:
     if isinstance(error, str):
         return life.error(agent_id, error, message or error, phase=phase)
     life.reported = error
@@ -355,7 +357,7 @@ class _TurnCommon:
 
     def _response(
         self, text: str, usage: Any, tool_calls: Any, stop_reason: str, model: str, raw: Any
-    ) -> Any:
+    ) -> Steps[Response]:
         fields = {
             "text": text,
             "usage": dict(usage or {}),
@@ -365,9 +367,6 @@ class _TurnCommon:
             "raw": raw,
         }
         return self._life.model_response(self.agent_id, fields)
-
-    def _sub(self, name: str, agent_id: str | None, kind: Any) -> Any:
-        return kind(self._session, agent_id or _new_id(), name, self.agent, "")
 
 
 class Turn(_TurnCommon):
@@ -433,7 +432,7 @@ class Turn(_TurnCommon):
             model: name of the model.
             raw: the host's own payload.
         """
-        return self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))  # type: ignore[no-any-return]
+        return self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))
 
     def begin_tool(
         self,
@@ -518,7 +517,7 @@ class Turn(_TurnCommon):
 
     def subagent(self, name: str, agent_id: str | None = None) -> Turn:
         """Return a sub-agent's turn inside this one, a context manager."""
-        return self._sub(name, agent_id, Turn)  # type: ignore[no-any-return]
+        return Turn(self._session, agent_id or _new_id(), name, self.agent, "")
 
     def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
@@ -685,7 +684,7 @@ class AsyncTurn(_TurnCommon):
         raw: Any = None,
     ) -> Response:
         """Fire on_model_response after each answer of the model (see ``Turn.model_response``)."""
-        return await self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))  # type: ignore[no-any-return]
+        return await self._session._run(self._response(text, usage, tool_calls, stop_reason, model, raw))
 
     async def begin_tool(
         self,
@@ -745,7 +744,7 @@ class AsyncTurn(_TurnCommon):
 
     def subagent(self, name: str, agent_id: str | None = None) -> AsyncTurn:
         """Return a sub-agent's turn inside this one, an asynchronous context manager."""
-        return self._sub(name, agent_id, AsyncTurn)  # type: ignore[no-any-return]
+        return AsyncTurn(self._session, agent_id or _new_id(), name, self.agent, "")
 
     async def fail(
         self, error: BaseException | str, message: str = "", *, phase: str = "model"

@@ -103,7 +103,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def add_usage(total: dict[str, int], usage: Mapping[str, Any]) -> None:
+def add_usage(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
     """Add token counts to a total; what is no number is left out."""
     for name, count in usage.items():
         if isinstance(count, (int, float)) and not isinstance(count, bool):

@@ -269,7 +269,7 @@ class Recover(Answer):
 DECISIONS = (Allow, Ask, Deny, Block)
 """The answers of which a hook may give at most one."""
 
-WIRE: dict[str, type[Answer]] = {
+WIRE: dict[str, Any] = {
     "allow": Allow,
     "ask": Ask,
     "deny": Deny,

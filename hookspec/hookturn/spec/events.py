@@ -12,7 +12,7 @@ from time import time as now
 
 from . import tools as _tools
 from .errors import EventError, did_you_mean
-from .record import Record, freeze, jsonable, view
+from .record import KeywordRecord, freeze, jsonable, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _local_session() -> str:
 _local = ""
 
 
-class Event(Record):
+class Event(KeywordRecord):
     """Something that happened in a host; the base of all events and itself the event of ``on_event``.
 
     A framework's own event derives from it: ``class PlanCreated(Event, timing="on_plan_created")``.
@@ -67,7 +67,10 @@ class Event(Record):
     type: str = ""
     properties: dict[str, Any] = {}
     accepts: list[str] = []
-    session_id: str = view(lambda event: _local_session()) if not TYPE_CHECKING else ""
+    if TYPE_CHECKING:
+        session_id: str = ""
+    else:
+        session_id: str = view(lambda event: _local_session())
     agent: str = "main"
     agent_id: str = ""
     parent_agent: str = ""
@@ -265,8 +268,12 @@ class ToolEvent(Event):
     tool: str
     args: dict[str, Any]
     call_id: str = ""
-    kind: str = view(lambda event: event._row.kind) if not TYPE_CHECKING else ""
-    mcp: Any = view(lambda event: _tools.mcp_of(event.tool)) if not TYPE_CHECKING else None
+    if TYPE_CHECKING:
+        kind: str = ""
+        mcp: Any = None
+    else:
+        kind: str = view(lambda event: event._row.kind)
+        mcp: Any = view(lambda event: _tools.mcp_of(event.tool))
 
     _table: ClassVar[Mapping[str, _tools.Tool] | None] = None  # the host's tool table, put here by the engine
 

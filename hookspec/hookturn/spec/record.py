@@ -11,7 +11,7 @@ from .errors import EventError, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, ClassVar, NoReturn
 
     from typing_extensions import Self, dataclass_transform
 
@@ -50,8 +50,8 @@ class FrozenDict(dict):  # type: ignore[type-arg]
     """A dict that refuses changes; copies of it (``copy``, ``deepcopy``, ``thaw``) are ordinary dicts."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __copy__(self) -> dict[Any, Any]:
         return dict(self)
@@ -70,8 +70,8 @@ class FrozenList(list):  # type: ignore[type-arg]
     """A list that refuses changes; copies of it are ordinary lists."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __copy__(self) -> list[Any]:
         return list(self)
@@ -192,9 +192,9 @@ def _check_of(annotation: object) -> tuple[type, ...] | None:
 class Record:
     """A frozen record. Subclasses declare fields by annotation; a field without a default is required."""
 
-    _fields: tuple[str, ...] = ()
-    _required: frozenset[str] = frozenset()
-    _checks: dict[str, tuple[type, ...]] = {}
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[frozenset[str]] = frozenset()
+    _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -273,3 +273,8 @@ class Record:
         record = object.__new__(cls)
         record.__dict__.update(fields)
         return record
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class KeywordRecord(Record):
+    """A record whose fields type checkers take by keyword only."""

@@ -12,7 +12,7 @@ from .record import Record, freeze, thaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 KINDS = ("bash", "read", "write", "fetch", "search", "agent", "other")
@@ -36,7 +36,18 @@ class Tool(Record):
     urls: list[str] = []
     patch: list[str] = []
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            kind: str,
+            command: Iterable[str] = (),
+            paths: Iterable[str] = (),
+            urls: Iterable[str] = (),
+            patch: Iterable[str] = (),
+        ) -> None: ...
+
+    else:
 
         def __init__(self, kind, command=(), paths=(), urls=(), patch=()):
             if kind not in KINDS:
