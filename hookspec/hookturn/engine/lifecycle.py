@@ -18,7 +18,7 @@ from ..spec.record import freeze, thaw
 from .fold import Vote, message
 from .outcome import Outcome, describe
 from .results import Call, End, Prompt, Response, ToolResult
-from .session_state import KEPT_CALLS, add_usage
+from .session_state import KEPT_CALLS, KEPT_ROWS, add_usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Lifecycle:
                 "clock": perf_counter(),
                 "usage": {},
                 "calls": [],
-                "edited": [],
+                "edited": {},
                 "open": {},
                 "closed": {},
                 "continued": 0,
@@ -604,13 +604,12 @@ class Lifecycle:
             "duration": round(duration, 6),
         }
         with self.state.change() as data:
-            turn["calls"].append(row)
-            stored = data["turns"].get(agent_id)
-            if stored is not None and stored is not turn:
-                stored["calls"].append(row)
-            if event.kind == "write" and status == "ok":
-                target = stored if stored is not None else turn
-                target["edited"].extend(path for path in event.paths if path not in target["edited"])
+            stored = data["turns"].get(agent_id, turn)
+            stored["calls"].append(row)
+            if len(stored["calls"]) > 2 * KEPT_ROWS:
+                del stored["calls"][:KEPT_ROWS]
+            if event.kind == "write" and status == "ok" and len(stored["edited"]) < KEPT_ROWS:
+                stored["edited"].update(dict.fromkeys(event.paths))
         if not self._quiet("post_tool_execution"):
             out: Outcome = yield Fire(event)
             done.outcome = out

@@ -523,18 +523,20 @@ class Turn(_TurnCommon):
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
         return self._session._run(_fail(self._life, self.agent_id, error, message, phase))
 
-    def complete(self, text: str = "", result: Any = None, *, raw: Any = None) -> End:
+    def complete(self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None) -> End:
         """Complete the turn: fires on_turn_complete and, unless a hook makes it go on, post_turn.
 
         Parameters:
             text: the final answer.
             result: the host's own result object.
+            final: the host cannot go on: a Continue has no effect.
             raw: the host's own payload.
 
         Returns:
             the end; with words in ``again`` the turn is still open and the model should be asked again.
         """
-        end = self._session._run(self._life.complete(self.agent_id, text, result=result, raw=raw))
+        steps = self._life.complete(self.agent_id, text, result=result, leaving=final, raw=raw)
+        end = self._session._run(steps)
         self.ended = end.again is None
         return end
 
@@ -752,8 +754,11 @@ class AsyncTurn(_TurnCommon):
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
         return await self._session._run(_fail(self._life, self.agent_id, error, message, phase))
 
-    async def complete(self, text: str = "", result: Any = None, *, raw: Any = None) -> End:
+    async def complete(
+        self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None
+    ) -> End:
         """Complete the turn (see ``Turn.complete``)."""
-        end = await self._session._run(self._life.complete(self.agent_id, text, result=result, raw=raw))
+        steps = self._life.complete(self.agent_id, text, result=result, leaving=final, raw=raw)
+        end = await self._session._run(steps)
         self.ended = end.again is None
         return end

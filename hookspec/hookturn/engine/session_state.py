@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 KEPT_CALLS = 1000
 """Closed calls of a turn that are remembered, so that a repeated end is recognised."""
 
+KEPT_ROWS = 5_000
+"""Rows of a turn's calls and edited files that are kept at least; memory does not grow with a turn."""
+
 
 class SessionState:
     """The state of one session.
