@@ -41,6 +41,9 @@ STRIKES = 5
 GUARD_SHARE = 0.2
 """Part of a fire's time that is kept for guards."""
 
+LADDER_TIMINGS = ("on_tool_call_start", "pre_tool_execution")
+"""Where a session applies the permission rules."""
+
 
 class _Nest:
     """Where in nested fires the current thread or task is."""
@@ -333,6 +336,16 @@ class Engine:
         """Raise NestingError when a hook at the deepest level would fire once more."""
         if _nest.get().depth >= MAX_NESTING:
             raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING}")
+
+    def decide(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
+        """Fire one event as a session does: at a tool call, the permission rules count too.
+
+        For a single event without a session, such as ``hookturn fire``. Nobody is asked where it says ask.
+
+        Parameters and exceptions: as ``fire``.
+        """
+        permissions = self.permissions if event.timing in LADDER_TIMINGS else None
+        return self._fire(self.plan(event.timing), event, measure, deadline, permissions, None)
 
     def fire_op(self, op: Fire) -> Outcome:
         """Fire for a session's lifecycle."""
