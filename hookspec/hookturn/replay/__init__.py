@@ -1,0 +1,1 @@
+"""Recorded sessions through an engine, dry: what would my hooks have said?"""
