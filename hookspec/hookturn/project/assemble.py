@@ -1,0 +1,191 @@
+"""Builds the engine of a project: layers, trust, plugins, configured hooks, permissions, builtins.
+
+Order of registration (which decides among equals): the host's plugins, entry
+points by distribution and name, then the hooks of the managed, user and project
+files, each top to bottom.
+"""
+
+from __future__ import annotations
+
+from .model import PERMISSIONS
+from .problems import Problem, show
+from .setup import SetUp
+from .survey import DISABLE, REVIEW, Pending, Row, Survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ..engine.engine import Engine
+
+__all__ = ["Assembled", "Pending", "Row", "Survey", "assemble"]
+
+
+class Assembled:
+    """A project's engine, and what became of all that was to be in it.
+
+    Attributes:
+        engine: the engine, ready to fire.
+        problems: all that is wrong with configuration, trust and plugins.
+        plugins: a row for each plugin and configured hook.
+        layers: the configuration files.
+        root: the project's folder.
+        survey: what was known before.
+    """
+
+    def __init__(self, engine: Engine, survey: Survey) -> None:
+        self.engine = engine
+        self.survey = survey
+        self.problems = survey.problems
+        self.plugins: list[Row] = survey.rows
+        self.layers = survey.layers
+        self.root = survey.root
+
+
+def assemble(
+    project_dir: str | os.PathLike[str] | None = None,
+    *,
+    plugins: Iterable[Any] = (),
+    disable: Iterable[str] = (),
+    with_config: str | os.PathLike[str] | None = None,
+    dry_run: bool = False,
+    refresh: bool = False,
+    log: bool = True,
+    permissions: Any = None,
+    hookspecs: Iterable[Any] = (),
+    **options: Any,
+) -> Assembled:
+    """Build the engine of a project.
+
+    Parameters:
+        project_dir: a folder in the project; None asks the agent's variable, then the current folder.
+        plugins: the host's own plugins, as for ``Engine``.
+        disable: names of plugins and hooks to block, as ``-p no:NAME`` gives them.
+        with_config: a configuration to use instead of the project's own; naming it counts as trust.
+        dry_run: mark all events as dry, and keep values in memory only.
+        refresh: read the metadata of installed distributions anew.
+        log: log each problem once, as a warning.
+        permissions: the host's own rules, beside those of the layers.
+        hookspecs: timings of the host's own.
+        options: further keyword arguments of ``Engine``.
+
+    Returns:
+        the engine with problems, plugin rows and layers.
+
+    Raises:
+        RegistrationError: when one of the host's own plugins or timings is refused.
+    """
+    from ..engine.engine import Engine
+    from ..paths import project_hash, state_root
+    from .configured import ConfiguredHooks
+    from .installed import InstalledPlugins
+
+    hookspecs = list(hookspecs)
+    survey = Survey(
+        project_dir, with_config=with_config, disable=disable, hookspecs=hookspecs, refresh=refresh
+    )
+    if "state_dir" not in options:
+        options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)
+    options.setdefault("max_continue", survey.setting("max_continue", 8))
+    engine = Engine(
+        plugins,
+        hookspecs=[*hookspecs, *(specs for _, specs in survey.hookspecs)],
+        permissions=_permissions(survey, permissions),
+        project_dir=survey.root,
+        dry_run=dry_run,
+        **options,
+    )
+    for record in engine.plugins:
+        survey.rows.append(
+            Row(name=record.name, kind="host", state="loaded", layer=record.layer, hooks=list(record.hooks))
+        )
+    InstalledPlugins(engine, survey).run()
+    ConfiguredHooks(engine, survey).run()
+    _protect(engine, survey)
+    if log:
+        _log(survey.problems)
+    return Assembled(engine, survey)
+
+
+def _permissions(survey: Survey, given: Any) -> Any:
+    """Return the rules of all layers: deny and ask of any, always_allow of those that may loosen."""
+    from ..engine.fold import Permissions
+    from ..engine.match import Rule
+
+    rules: dict[str, list[Rule]] = {kind: [] for kind in PERMISSIONS}
+    own = Permissions.of(given)
+    if own is not None:
+        for kind in PERMISSIONS:
+            rules[kind] += getattr(own, kind)
+    for name, model in survey.models.items():
+        for kind in ("deny", "ask"):
+            rules[kind] += model.rules[kind]
+        layer = survey.layer(name)
+        if name != "project" and layer is not None and layer.authority:
+            rules["always_allow"] += model.rules["always_allow"]
+    project = survey.layer("project")
+    if project is None or not project.given:
+        for kind, kept in survey.trust.rules(survey.root).items():
+            have = {rule.text for rule in rules[kind]}
+            for rule in kept:
+                if rule.text in have:
+                    continue
+                # The project was trusted with this rule; taking it out loosens, and waits for trust.
+                rules[kind].append(rule)
+                label = project.label if project is not None else survey.root
+                cause = f"the rule {show(rule.text)} was taken out and holds until the change is trusted"
+                survey.problems.append(Problem(label, 0, 0, f"permissions.{kind}", cause, REVIEW, "warning"))
+    made = Permissions(**rules)
+    return made if made else None
+
+
+def _protect(engine: Engine, survey: Survey) -> None:
+    """Register self-protection, unless it is switched off where a plugin may be."""
+    import os
+
+    from ..paths import config_root, managed_config, state_root
+    from .layers import TABLE
+    from .self_protection import NAME, SelfProtection
+
+    wanted = survey.wanted.get(NAME)
+    state = reason = ""
+    if wanted is not None and not wanted.enabled:
+        state, reason = "disabled", f"switched off in {wanted.entry.source if wanted.entry else ''}"
+    elif NAME in survey.blocked and not (wanted is not None and wanted.fixed):
+        state, reason = "blocked", f"switched off by the command line or {DISABLE}"
+    hooks: tuple[str, ...] = ()
+    if not state:
+        files = [os.fspath(state_root()), os.fspath(config_root()), os.path.dirname(managed_config())]
+        files += [layer.path for layer in survey.layers if os.path.basename(layer.path) == TABLE]
+        guard = SelfProtection(survey.root, files)
+        hooks = SetUp(engine, survey).register(guard, NAME, layer="builtin", source="hookturn").hooks
+        state = "loaded"
+    survey.rows.append(
+        Row(
+            name=NAME,
+            kind="builtin",
+            state=state,
+            reason=reason,
+            source="hookturn",
+            layer="builtin",
+            hooks=list(hooks),
+        )
+    )
+
+
+_logged: set[str] = set()
+
+
+def _log(problems: Iterable[Problem]) -> None:
+    """Log each problem once in this process."""
+    fresh = [text for text in map(str, problems) if text not in _logged]
+    if not fresh:
+        return
+    from ..engine.capabilities import logger
+
+    log = logger("config")
+    for text in fresh:
+        _logged.add(text)
+        log.warning("{}", text)

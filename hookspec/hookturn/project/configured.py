@@ -1,0 +1,245 @@
+"""Sets up the hooks of the configuration files that count, and refusals for guards that are not what they were."""
+
+from __future__ import annotations
+
+from ..spec.errors import RegistrationError
+from ..spec.record import thaw
+from .model import FILTER, MODES, normal
+from .problems import Problem, show
+from .secrets import resolve
+from .setup import SetUp
+from .standins import allowance, refusal
+from .survey import DISABLE, REVIEW, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ..engine.engine import Engine
+    from ..runners.entry import HookEntry
+    from .model import Model
+    from .secrets import Wrong
+    from .survey import Survey
+
+
+class ConfiguredHooks(SetUp):
+    """Registers the hooks of the managed, user and project files, in this order."""
+
+    def __init__(self, engine: Engine, survey: Survey) -> None:
+        super().__init__(engine, survey)
+        project = survey.layer("project")
+        given = project is not None and project.given
+        self.lost = {} if given else survey.trust.lost(survey.root, survey.declarations)
+
+    def run(self) -> None:
+        """Register the hooks of all layers, and refusals for trusted guards that are no longer what they were."""
+        survey = self.survey
+        managed, user, project = (survey.models.get(name) for name in ("managed", "user", "project"))
+        self._broken_managed()
+        managed_hooks = [] if managed is None else self._in_force(managed, set(), None)
+        managed_names = {entry.name for entry in managed_hooks}
+        taken: dict[str, HookEntry] = {}
+        project_hooks = [] if project is None else self._in_force(project, managed_names, user)
+        for entry in project_hooks:
+            taken[entry.name] = entry
+        if managed is not None:
+            for entry in managed_hooks:
+                self._hook(entry, managed)
+        if user is not None:
+            for entry in self._in_force(user, managed_names, None):
+                if entry.name in taken:
+                    by = taken[entry.name]
+                    verb = "replaced" if by.enabled else "switched off"
+                    self._row(entry, "disabled", f"{verb} by {by.source}")
+                else:
+                    self._hook(entry, user)
+        if project is not None:
+            for entry in project_hooks:
+                self._hook(entry, project)
+        self._lost_guards()
+        self._project_allowances(project)
+
+    def _broken_managed(self) -> None:
+        layer = self.survey.layer("managed")
+        if layer is None or not layer.document.broken:
+            return
+        plugin = refusal(
+            "managed-configuration",
+            f"the managed configuration {layer.label} cannot be read, so its rules are not in force",
+            "The administrator must mend it",
+            self.survey.timings,
+        )
+        self.register(plugin, "managed-configuration", source=layer.label, layer="managed")
+
+    def _in_force(self, model: Model, managed_names: set[str], user: Model | None) -> list[HookEntry]:
+        """Return the entries of a file that count; the others get a row and a problem."""
+        user_names = {entry.name for entry in user.hooks} if user is not None else set()
+        counting = []
+        for entry in model.hooks:
+            path = ("hooks", entry.index)
+            if entry.name in managed_names:
+                model_path = (*path, "name")
+                self.problems.append(
+                    model.document.problem(
+                        model_path,
+                        f"the managed configuration has a hook named {show(entry.name)}, which stands",
+                        "Give this one another name.",
+                        severity="warning",
+                    )
+                )
+                self._row(entry, "disabled", "the managed configuration has a hook of this name")
+                continue
+            state = self.survey.state(model.layer, f"hooks.{entry.name}")
+            if state != "trusted":
+                from ..runners.answer import tightens
+
+                alone = entry.name not in user_names
+                if not (
+                    state == "untrusted"
+                    and alone
+                    and entry.enabled
+                    and entry.kind == "answer"
+                    and tightens(entry.run)
+                ):
+                    lost = model.layer == "project" and entry.name in self.lost  # reported as such
+                    why = self.untrusted(model, path, state, silent=lost)
+                    self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
+                    continue
+            counting.append(entry)
+        return counting
+
+    def _hook(self, entry: HookEntry, model: Model) -> None:
+        """Set up one configured hook."""
+        if not entry.enabled:
+            self._row(entry, "disabled", f"switched off in {entry.source}")
+            return
+        if entry.layer != "managed" and normal(entry.name) in self.survey.blocked:
+            self._row(entry, "blocked", f"switched off by the command line or {DISABLE}")
+            return
+        path = ("hooks", entry.index)
+        wrong: list[Wrong] = []
+        config: dict[str, Any] = {}
+        if entry.config:
+            config = resolve(thaw(entry.config), entry.base_dir, wrong)
+        if wrong:
+            for item in wrong:
+                self.problems.append(
+                    model.document.problem(
+                        (*path, "config", *item.path), item.cause, item.remedy, key=item.key
+                    )
+                )
+            self._failed_hook(entry, model, wrong[0].cause, wrong[0].remedy)
+            return
+        try:
+            plugin = self._plugin_of(entry, config)
+            record = self.register(
+                plugin,
+                entry.name,
+                source=entry.source,
+                layer=entry.layer,
+                config=config,
+                options=self._hook_options(entry, model),
+            )
+        except RegistrationError as error:
+            key = (*path, "run", entry.kind)
+            self.problems.append(model.document.problem(key, error.cause, error.remedy))
+            self._failed_hook(entry, model, error.cause, error.remedy)
+            return
+        self._row(entry, "loaded", "", record.hooks)
+
+    def _plugin_of(self, entry: HookEntry, config: dict[str, Any]) -> Any:
+        from ..runners import answer, module
+
+        if entry.kind == "answer":
+            return answer.make(entry)
+        return module.make(self._pinned(entry), config, self.survey.timings)
+
+    def _pinned(self, entry: HookEntry) -> HookEntry:
+        """Return a project's entry with the digest that its module must still have when it is loaded."""
+        layer = self.survey.layer(entry.layer)
+        if entry.layer != "project" or layer is None or layer.given:
+            return entry
+        declaration = next(item for item in self.survey.declarations if item.key == f"hooks.{entry.name}")
+        fields = {name: getattr(entry, name) for name in entry._fields}
+        return type(entry)(**{**fields, "digest": declaration.files.get(entry.path) or "missing"})
+
+    def _hook_options(self, entry: HookEntry, model: Model) -> dict[str, Any]:
+        options = dict(entry.options)
+        if "mode" not in options and model.settings.get("mode") == MODES[1] and self.has_mode(model.layer):
+            options["mode"] = MODES[1]
+        return options
+
+    def _failed_hook(self, entry: HookEntry, model: Model, cause: str, remedy: str) -> None:
+        """List a hook that could not be set up; one that fails closed becomes a refusal."""
+        self._row(entry, "failed", cause)
+        self.refused(entry.name, cause, remedy)
+        if entry.fails_closed and self._hook_options(entry, model).get("mode") != "monitor":
+            what = "guard" if entry.guard else "hook"
+            self._refuse(
+                entry.name,
+                f"the {what} {entry.name} ({entry.source}) could not be started and fails closed: {cause}",
+                remedy.rstrip("."),
+                entry.timings,
+                {key: value for key, value in entry.options.items() if key in FILTER},
+                entry.source,
+                entry.layer,
+            )
+
+    def _refuse(
+        self,
+        name: str,
+        reason: str,
+        advice: str,
+        timings: Iterable[str],
+        filters: dict[str, Any],
+        source: str,
+        layer: str,
+    ) -> None:
+        if name in self.engine.registry.plugins:  # another layer's hook of the same name
+            name = f"refusal:{name}"
+        plugin = refusal(name, reason, advice, self.survey.timings, timings)
+        self.register(plugin, name, source=source, layer=layer, options=filters)
+
+    def _lost_guards(self) -> None:
+        """Refuse where a trusted guard of the project stood, until its new form is trusted."""
+        survey = self.survey
+        layer, model = survey.layer("project"), survey.models.get("project")
+        label = layer.label if layer is not None else survey.root
+        places = {entry.name: ("hooks", entry.index) for entry in model.hooks} if model is not None else {}
+        for name, guard in self.lost.items():
+            filters = {
+                key: [str(word) for word in guard[key]]
+                for key in FILTER
+                if isinstance(guard.get(key), list) and guard[key]
+            }
+            timings = [word for word in guard.get("timings", ()) if isinstance(word, str)]
+            reason = f"the guard {name} {guard['why']}; it denies until `hookturn trust` confirms the change"
+            self._refuse(
+                name, reason, "A person must run `hookturn trust`", timings, filters, label, "project"
+            )
+            if model is not None and name in places:
+                self.problems.append(model.document.problem(places[name], reason, REVIEW))
+            else:
+                self.problems.append(Problem(label, 0, 0, f"hooks.{name}", reason, REVIEW))
+
+    def _project_allowances(self, model: Model | None) -> None:
+        if model is None or not model.rules["always_allow"]:
+            return
+        if self.survey.state("project", "permissions.always_allow") != "trusted":
+            return
+        rules = model.rules["always_allow"]
+        self.register(allowance(rules), "project-permissions", source=rules[0].source, layer="project")
+
+    def _row(self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = ()) -> None:
+        self.rows.append(
+            Row(
+                name=entry.name,
+                kind="config",
+                state=state,
+                reason=reason,
+                source=entry.source,
+                layer=entry.layer,
+                hooks=list(hooks),
+            )
+        )

@@ -1,0 +1,574 @@
+"""What a configuration file says, checked and typed. A bad entry costs only itself and leaves a problem.
+
+The format, with every key (all are optional; a hook needs ``name``, ``run`` and, for an answer, ``timings``)::
+
+    mode: enforce                  # or monitor: this file's hooks are recorded without effect
+    autoload: true                 # false: of the installed plugins only those named below are loaded
+    max_continue: 8                # how often in a row a turn may be made to go on
+    hooks:
+      - name: no-force-push
+        timings: [pre_tool_execution]
+        run: {module: hooks/no_force_push.py}       # or {answer: {deny: "Open a PR."}}
+        filter: {tools: [bash, "mcp__git__*"], agents: ["*"], event_types: []}
+        phase: before              # or after
+        priority: 10               # lower runs earlier; default 50
+        timeout: 5                 # seconds
+        guard: true                # last, on the rewritten event, fails closed
+        on_failure: ignore         # or deny
+        mode: enforce              # or monitor
+        enabled: true              # false switches off the hook of this name in a lower layer
+        config: {branch: main, token: {env: TOKEN}}
+    plugins:
+      audit-log: {path: .hookturn/audit.jsonl}      # or true, false
+      org-guard: {required: true, version: ">=2"}
+    permissions: {always_allow: [read], ask: [], deny: ["bash(rm -rf *)"]}
+"""
+
+from __future__ import annotations
+
+from ..engine.match import Rule, check_tool_pattern
+from ..runners import answer as answer_runner
+from ..runners.entry import KINDS, LATER, HookEntry
+from ..spec.errors import AnswerError, did_you_mean
+from ..spec.record import Record
+from ..spec.timings import TIMINGS
+from .problems import kind_of, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from ..spec.timings import Timing
+    from .document import Document
+    from .problems import Path, Problem
+
+    Check = Callable[[Path, Any], bool]
+
+TOP = ("hooks", "plugins", "permissions", "mode", "autoload", "max_continue", "dialects")
+HOOK = (
+    "name", "timings", "run", "filter", "phase", "priority", "timeout", "guard", "config", "on_failure", "mode",
+    "enabled",
+)  # fmt: skip
+FILTER = ("tools", "agents", "event_types")
+PERMISSIONS = ("always_allow", "ask", "deny")
+MODES = ("enforce", "monitor")
+
+LONGEST_NAME = 200
+
+
+class PluginEntry(Record):
+    """One line of a file's ``plugins:`` table.
+
+    Parameters:
+        name: as written; see ``normal`` for comparing.
+        enabled: False for ``name: false``.
+        settings: what the plugin's Config gets, secrets still references.
+        required: the plugin must be there and work, and cannot be switched off.
+        version: versions that will do, such as ``>=2``, or "".
+        mode: enforce or monitor for all its hooks, or "" for its own.
+        layer: managed, user or project.
+        file, line, column: where it is declared.
+    """
+
+    name: str
+    enabled: bool = True
+    settings: dict[str, Any] = {}
+    required: bool = False
+    version: str = ""
+    mode: str = ""
+    layer: str = "project"
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    @property
+    def source(self) -> str:
+        """Where it was declared, such as ``hookturn.yaml:12``."""
+        return f"{self.file}:{self.line}"
+
+
+class Model:
+    """A configuration file, checked.
+
+    Attributes:
+        document: the file.
+        layer: managed, user or project.
+        base_dir: the folder that relative paths start from.
+        settings: mode, autoload, max_continue and dialects, those that are given.
+        plugins: the plugins table by normalised name.
+        rules: permission rules by kind (always_allow, ask, deny).
+        hooks: the configured hooks in order, once ``read_hooks`` ran.
+        problems: all that is wrong with the file.
+    """
+
+    def __init__(self, document: Document, layer: str, base_dir: str) -> None:
+        self.document = document
+        self.layer = layer
+        self.base_dir = base_dir
+        self.settings: dict[str, Any] = {}
+        self.plugins: dict[str, PluginEntry] = {}
+        self.rules: dict[str, list[Rule]] = {kind: [] for kind in PERMISSIONS}
+        self.hooks: list[HookEntry] = []
+        self.problems: list[Problem] = list(document.problems)
+
+    def problem(self, path: Path, cause: str, remedy: str = "", **how: Any) -> None:
+        """Add a problem at a place of the document."""
+        self.problems.append(self.document.problem(path, cause, remedy, **how))
+
+
+def normal(name: str) -> str:
+    """Return a plugin's name for comparing: case and ``-``, ``_``, ``.`` do not count. Source: PEP 503."""
+    import re
+
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def read_model(document: Document, layer: str, base_dir: str) -> Model:
+    """Check everything of a file but its hooks (their timings may come from plugins: see ``read_hooks``)."""
+    model = Model(document, layer, base_dir)
+    data = document.data
+    for key in data:
+        if key not in TOP:
+            near = did_you_mean(key, TOP)
+            extra = " A hook's keys belong into an entry below 'hooks:'." if key in HOOK and not near else ""
+            model.problem((key,), f"unknown key {show(key)}{near}", f"It is ignored.{extra}", key=True)
+    _settings(model, data)
+    _plugins(model, data.get("plugins"))
+    _permissions(model, data.get("permissions"))
+    return model
+
+
+def _settings(model: Model, data: Mapping[str, Any]) -> None:
+    checks: dict[str, Check] = {
+        "mode": lambda path, value: _choice(model, path, value, MODES),
+        "autoload": lambda path, value: _bool(model, path, value),
+        "max_continue": lambda path, value: _whole(model, path, value, lowest=0),
+        "dialects": lambda path, value: True,
+    }
+    for key, check in checks.items():
+        if key in data and not model.document.spoiled((key,)) and check((key,), data[key]):
+            model.settings[key] = data[key]
+
+
+def _bool(model: Model, path: Path, value: object) -> bool:
+    if isinstance(value, bool):
+        return True
+    words = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+    word = words.get(value.lower()) if isinstance(value, str) else None
+    if word:
+        model.problem(path, f"expected true or false, got the text {show(value)}", f"Write {word}.")
+    else:
+        model.problem(path, f"expected true or false, got {_got(value)}", "Write true or false.")
+    return False
+
+
+def _choice(model: Model, path: Path, value: object, choices: Iterable[str]) -> bool:
+    choices = tuple(choices)
+    if isinstance(value, str) and value in choices:
+        return True
+    near = did_you_mean(value, choices) if isinstance(value, str) else ""
+    model.problem(
+        path, f"expected {' or '.join(choices)}, got {_got(value)}{near}", f"Write {choices[0]}, say."
+    )
+    return False
+
+
+def _whole(model: Model, path: Path, value: object, lowest: int | None = None) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool) and (lowest is None or value >= lowest):
+        return True
+    bound = "" if lowest is None else f" from {lowest}"
+    model.problem(path, f"expected a whole number{bound}, got {_got(value)}", "Write it without quotes.")
+    return False
+
+
+def _got(value: object) -> str:
+    """What a wrong value is: itself where it is short, else its kind."""
+    if isinstance(value, (list, dict)) or value is None:
+        return kind_of(value)
+    return show(value)
+
+
+def _name(model: Model, path: Path, value: object) -> str:
+    """Return a name if it is one, else an empty string and a problem."""
+    if not isinstance(value, str):
+        model.problem(path, f"a name must be a text, got {kind_of(value)}", "Write a short word.")
+    elif not value.strip():
+        model.problem(path, "the name is empty", "Write a short word that says what it does.")
+    elif len(value) > LONGEST_NAME:
+        model.problem(path, f"the name {show(value)} is longer than {LONGEST_NAME} characters", "Shorten it.")
+    elif not value.isprintable():
+        model.problem(path, f"the name {show(value)} holds characters that cannot be printed", "Delete them.")
+    else:
+        return value
+    return ""
+
+
+def _words(model: Model, path: Path, value: object) -> list[str] | None:
+    """Return a list of texts (one text alone will do), or None and a problem."""
+    if isinstance(value, str):
+        value = [value]
+        single = True
+    else:
+        single = False
+    if not isinstance(value, list):
+        model.problem(path, f"expected a list of texts, got {_got(value)}", "Write [one, two].")
+        return None
+    for index, item in enumerate(value):
+        if not isinstance(item, str) or not item.strip():
+            place = path if single else (*path, index)
+            what = "an empty text" if isinstance(item, str) else kind_of(item)
+            model.problem(
+                place, f"expected a text, got {what}", "Put it into quotes if it is meant as a text."
+            )
+            return None
+    return list(value)
+
+
+# -- plugins ----------------------------------------------------------------------------------------
+
+
+def _plugins(model: Model, table: object) -> None:
+    if table is None:
+        return
+    if not isinstance(table, dict):
+        model.problem(
+            ("plugins",), f"expected a mapping of names, got {kind_of(table)}", "Write 'name: true' below it."
+        )
+        return
+    for name, value in table.items():
+        path = ("plugins", name)
+        if model.document.spoiled(path) or not _name(model, path, name):
+            continue
+        key = normal(name)
+        if key in model.plugins:
+            first = model.plugins[key]
+            model.problem(
+                path,
+                f"{show(name)} is the same plugin as {show(first.name)} in line {first.line}",
+                "Keep one of them; this one is ignored.",
+                key=True,
+            )
+            continue
+        entry = _plugin(model, path, name, value)
+        if entry is not None:
+            model.plugins[key] = entry
+
+
+def _plugin(model: Model, path: Path, name: str, value: object) -> PluginEntry | None:
+    from .versions import check_spec
+
+    line, column = model.document.at(path, key=True)
+    place: dict[str, Any] = {
+        "layer": model.layer,
+        "file": model.document.file,
+        "line": line,
+        "column": column,
+    }
+    if value is None or isinstance(value, bool):
+        return PluginEntry(name=name, enabled=value is not False, **place)
+    if not isinstance(value, dict):
+        model.problem(
+            path,
+            f"expected true, false or settings, got {_got(value)}",
+            "Write 'true', 'false' or a mapping.",
+        )
+        return None
+    settings = dict(value)
+    control: dict[str, Any] = {}
+    for key in ("enabled", "required"):
+        if key in settings:
+            control[key] = settings.pop(key)
+            if not _bool(model, (*path, key), control[key]):
+                return None
+    if "mode" in settings and settings["mode"] in MODES:
+        control["mode"] = settings.pop("mode")
+    if "version" in settings:
+        control["version"] = version = settings.pop("version")
+        wrong = check_spec(version)
+        if wrong:
+            model.problem((*path, "version"), wrong, 'Write a comparison in quotes, such as ">=2".')
+            return None
+    if control.get("enabled") is False and control.get("required"):
+        model.problem(
+            path, "a required plugin cannot be switched off", "Drop one of 'enabled' and 'required'."
+        )
+        return None
+    return PluginEntry(name=name, settings=settings, **control, **place)
+
+
+# -- permissions ------------------------------------------------------------------------------------
+
+
+def _permissions(model: Model, table: object) -> None:
+    if table is None:
+        return
+    if not isinstance(table, dict):
+        model.problem(
+            ("permissions",),
+            f"expected a mapping, got {kind_of(table)}",
+            "Write lists of rules under always_allow, ask and deny.",
+        )
+        return
+    for kind, rules in table.items():
+        path = ("permissions", kind)
+        if kind not in PERMISSIONS:
+            model.problem(
+                path, f"unknown key {show(kind)}{did_you_mean(kind, PERMISSIONS)}", "It is ignored.", key=True
+            )
+            continue
+        if isinstance(rules, str):
+            rules = [rules]
+        if not isinstance(rules, list):
+            model.problem(path, f"expected a list of rules, got {_got(rules)}", 'Write ["bash(rm *)", read].')
+            continue
+        for index, text in enumerate(rules):
+            place = (*path, index)
+            if not isinstance(text, str):
+                model.problem(place, f"a rule must be a text, got {kind_of(text)}", "Put it into quotes.")
+                continue
+            line, _ = model.document.at(place)
+            try:
+                rule = Rule(text, f"{model.document.file}:{line}")
+            except AnswerError as error:
+                model.problem(place, str(error), "Write a tool, a kind, or tool(pattern).")
+                continue
+            model.rules[kind].append(rule)
+
+
+# -- hooks ------------------------------------------------------------------------------------------
+
+
+def read_hooks(model: Model, timings: Mapping[str, Timing] = TIMINGS) -> None:
+    """Check the file's hooks into ``model.hooks``.
+
+    Parameters:
+        model: the file, as ``read_model`` returned it.
+        timings: every timing there is, those of plugins included.
+    """
+    hooks = model.document.data.get("hooks")
+    if hooks is None:
+        return
+    if not isinstance(hooks, list):
+        model.problem(
+            ("hooks",), f"expected a list, got {kind_of(hooks)}", "Begin each hook with '- name: ...'."
+        )
+        return
+    first: dict[str, HookEntry] = {}
+    for index, data in enumerate(hooks):
+        path = ("hooks", index)
+        if model.document.spoiled(path):
+            continue  # the document has said why
+        entry = _Hook(model, path, timings).read(data)
+        if entry is None:
+            continue
+        if entry.name in first:
+            model.problem(
+                (*path, "name"),
+                f"a hook named {show(entry.name)} stands in line {first[entry.name].line} already",
+                "Give one of them another name; this one is ignored.",
+            )
+            continue
+        first[entry.name] = entry
+        model.hooks.append(entry)
+
+
+class _Hook:
+    """Reads one entry of ``hooks:``; all that is wrong with it is reported, not only the first thing."""
+
+    def __init__(self, model: Model, path: Path, timings: Mapping[str, Timing]) -> None:
+        self.model = model
+        self.path = path
+        self.known = timings
+        self.options: dict[str, Any] = {}
+
+    def read(self, data: object) -> HookEntry | None:
+        model, path = self.model, self.path
+        if not isinstance(data, dict):
+            model.problem(path, f"a hook is a mapping, got {kind_of(data)}", "Begin it with '- name: ...'.")
+            return None
+        before = sum(problem.severity == "error" for problem in model.problems)
+        for key in data:
+            if key not in HOOK:
+                remedy = "Move it below 'filter:'." if key in FILTER else "Delete it, or correct it."
+                model.problem(
+                    (*path, key), f"unknown key {show(key)}{did_you_mean(key, HOOK)}", remedy, key=True
+                )
+        if "name" not in data:
+            model.problem(path, "the hook has no name", "Add 'name:' with a short word.")
+            name = ""
+        else:
+            name = _name(model, (*path, "name"), data["name"])
+        enabled = data.get("enabled", True)
+        if not _bool(model, (*path, "enabled"), enabled):
+            enabled = True
+        if enabled is False and "run" not in data and name:
+            return self._entry(name, "", None, [], {}, enabled=False)
+        self._options(data)
+        self._filter(data.get("filter"))
+        timings = self._timings(data)
+        config = data.get("config")
+        if config is not None and not isinstance(config, dict):
+            model.problem(
+                (*path, "config"), f"expected a mapping, got {_got(config)}", "Write 'key: value' below it."
+            )
+        kind, run = self._run(data.get("run"), timings)
+        if sum(problem.severity == "error" for problem in model.problems) > before or not kind:
+            return None
+        return self._entry(name, kind, run, timings or [], config or {}, enabled=enabled)
+
+    def _entry(
+        self, name: str, kind: str, run: Any, timings: list[str], config: dict[str, Any], *, enabled: bool
+    ) -> HookEntry:
+        line, column = self.model.document.at(self.path)
+        return HookEntry(
+            name=name,
+            kind=kind,
+            run=run,
+            timings=timings,
+            options=self.options,
+            config=config,
+            enabled=enabled,
+            file=self.model.document.file,
+            line=line,
+            column=column,
+            index=int(self.path[-1]),
+            layer=self.model.layer,
+            base_dir=self.model.base_dir,
+        )
+
+    def _options(self, data: Mapping[str, Any]) -> None:
+        model, path = self.model, self.path
+        checks: dict[str, Check] = {
+            "phase": lambda where, value: _choice(model, where, value, ("before", "after")),
+            "priority": lambda where, value: _whole(model, where, value),
+            "timeout": self._timeout,
+            "guard": lambda where, value: _bool(model, where, value),
+            "on_failure": lambda where, value: _choice(model, where, value, ("ignore", "deny")),
+            "mode": lambda where, value: _choice(model, where, value, MODES),
+        }
+        for key, check in checks.items():
+            if key in data and check((*path, key), data[key]):
+                self.options[key] = data[key]
+
+    def _timeout(self, path: Path, value: object) -> bool:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e9:
+            return True
+        self.model.problem(path, f"expected seconds above 0, got {_got(value)}", "Write 5 or 0.5, say.")
+        return False
+
+    def _filter(self, table: object) -> None:
+        model = self.model
+        path = (*self.path, "filter")
+        if table is None:
+            return
+        if not isinstance(table, dict):
+            model.problem(path, f"expected a mapping, got {_got(table)}", "Write {tools: [bash]}.")
+            return
+        for key, value in table.items():
+            place = (*path, key)
+            if key not in FILTER:
+                model.problem(
+                    place,
+                    f"unknown key {show(key)}{did_you_mean(key, FILTER)}",
+                    "Delete it, or correct it.",
+                    key=True,
+                )
+                continue
+            words = _words(model, place, value)
+            if not words:  # an empty list sets no condition
+                continue
+            if key == "tools":
+                for index, pattern in enumerate(words):
+                    wrong = check_tool_pattern(pattern)
+                    if wrong:
+                        where = (*place, index) if isinstance(value, list) else place
+                        model.problem(where, wrong, "Put such rules under 'permissions:'.")
+            self.options[key] = words
+
+    def _timings(self, data: Mapping[str, Any]) -> list[str] | None:
+        model = self.model
+        path = (*self.path, "timings")
+        run = data.get("run")
+        if "timings" not in data:
+            if isinstance(run, dict) and "module" in run:
+                return []
+            model.problem(self.path, "the hook has no timings", "Add 'timings: [pre_tool_execution]', say.")
+            return None
+        value = data["timings"]
+        words = _words(model, path, value)
+        if words is None:
+            return None
+        if not words:
+            model.problem(path, "the list of timings is empty", "Name one, such as pre_tool_execution.")
+            return None
+        good = []
+        for index, word in enumerate(words):
+            place = (*path, index) if isinstance(value, list) else path
+            timing = self.known.get(word)
+            if timing is None:
+                near = did_you_mean(word, self.known)
+                model.problem(
+                    place,
+                    f"unknown timing {show(word)}{near}",
+                    "Use a timing's name, such as pre_tool_execution.",
+                )
+            elif word in good:
+                model.problem(place, f"{word} is named twice", "Name it once.")
+            elif self.options.get("guard") is True and not timing.can_deny:
+                model.problem(
+                    place,
+                    f"a guard can stop nothing at {word}",
+                    "Put it on a timing that takes deny or block, or drop 'guard: true'.",
+                )
+            else:
+                good.append(word)
+        return good if len(good) == len(words) else None
+
+    def _run(self, run: object, timings: list[str] | None) -> tuple[str, Any]:
+        model = self.model
+        path = (*self.path, "run")
+        choices = (*KINDS, *LATER)
+        if run is None:
+            model.problem(self.path, "the hook has no 'run:'", "Add 'run: {module: hooks/x.py}', say.")
+            return "", None
+        if not isinstance(run, dict):
+            model.problem(path, f"expected a mapping, got {_got(run)}", "Write {module: hooks/x.py}, say.")
+            return "", None
+        for key in run:
+            if key not in choices:
+                model.problem(
+                    (*path, key), f"unknown key {show(key)}{did_you_mean(key, choices)}", "Delete it, or correct it.",
+                    key=True,
+                )  # fmt: skip
+                return "", None
+        if len(run) != 1:
+            got = f"got {' and '.join(run)}" if run else "got none"
+            model.problem(
+                path, f"'run:' takes exactly one of {', '.join(KINDS)}; {got}", "Make it one hook each."
+            )
+            return "", None
+        ((kind, value),) = run.items()
+        place = (*path, kind)
+        if kind in LATER:
+            model.problem(
+                place,
+                f"hooks that run a {kind} are not available yet in this version",
+                f"What works: {' and '.join(KINDS)}. The entry is skipped, nothing else is affected.",
+                key=True,
+            )
+            return "", None
+        if kind == "module":
+            if not isinstance(value, str) or not value.strip() or "\0" in value:
+                model.problem(
+                    place, f"expected the path of a Python file, got {_got(value)}", "Write hooks/x.py, say."
+                )
+                return "", None
+            return kind, value
+        if timings is not None:
+            wrong = answer_runner.check(
+                value, [self.known[name] for name in timings], guard=self.options.get("guard") is True
+            )
+            if wrong:
+                model.problem(place, wrong, 'Write {deny: "why"}, say.')
+        return kind, value

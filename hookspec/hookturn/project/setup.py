@@ -1,0 +1,67 @@
+"""What setting up plugins and configured hooks have in common: registering, refusing, reporting."""
+
+from __future__ import annotations
+
+from ..spec.errors import RegistrationError
+from .survey import REVIEW
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..engine.engine import Engine
+    from .model import Model
+    from .problems import Path
+    from .survey import Survey
+
+
+class SetUp:
+    """Registers things with an engine, each apart: whatever one does, the others are set up.
+
+    Parameters:
+        engine: the engine.
+        survey: the project; its rows and problems grow.
+    """
+
+    def __init__(self, engine: Engine, survey: Survey) -> None:
+        self.engine = engine
+        self.survey = survey
+        self.rows = survey.rows
+        self.problems = survey.problems
+
+    def register(self, plugin: Any, name: str, **about: Any) -> Any:
+        """Register a plugin; a refusal is kept in the engine's list and raised."""
+        engine = self.engine
+        try:
+            return engine.register(plugin, name, **about)
+        except RegistrationError as error:
+            if not any(known is error for known in engine.failed):
+                engine.failed.append(error)
+            raise
+
+    def refused(self, name: str, cause: str, remedy: str, distribution: str = "") -> None:
+        """Note a plugin or hook that could not be set up in the engine's list, once."""
+        if not any(error.plugin == name for error in self.engine.failed):
+            self.engine.failed.append(RegistrationError(name, cause, remedy, distribution=distribution))
+
+    def has_mode(self, layer: str) -> bool:
+        """Tell whether a layer sets a mode for its hooks, and may."""
+        model = self.survey.models.get(layer)
+        return (
+            model is not None
+            and "mode" in model.settings
+            and self.survey.state(layer, "settings.mode") == "trusted"
+        )
+
+    def untrusted(self, model: Model, path: Path, state: str, *, silent: bool = False) -> str:
+        """Report something that does not count, and return why in a few words."""
+        layer = self.survey.layer(model.layer)
+        if layer is not None and not layer.authority:
+            why, remedy = "ignored: the file is not safe from others", "See the problem with the file itself."
+        elif state == "changed":
+            why, remedy = "ignored: it has changed since it was trusted", REVIEW
+        else:
+            why, remedy = "ignored: it is not trusted yet", REVIEW
+        if not silent:
+            self.problems.append(model.document.problem(path, why, remedy, key=True, severity="warning"))
+        return why.removeprefix("ignored: ")

@@ -1,0 +1,87 @@
+"""The record of one configured hook: what a configuration file says of it, checked and typed."""
+
+from __future__ import annotations
+
+from ..spec.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+KINDS = ("module", "answer")
+"""Kinds of ``run:`` that this version runs."""
+
+LATER = ("command", "webhook", "javascript")
+"""Kinds of ``run:`` that are part of the format and not run yet."""
+
+
+class HookEntry(Record):
+    """One configured hook.
+
+    Parameters:
+        name: unique in its file.
+        kind: one of KINDS, or "" for an entry that is switched off and says nothing else.
+        run: what it runs: a path (module) or an answer as JSON (answer).
+        timings: where it runs; empty for a module means every timing that the module has a function for.
+        options: what the entry itself says of phase, priority, timeout (seconds), guard, on_failure, mode,
+            tools, agents and event_types; the rest is up to the hook.
+        config: its settings as declared, secrets still references.
+        enabled: False switches off an entry of this name.
+        file: the declaring file, as messages show it.
+        line, column: where the entry starts, from 1.
+        index: its place in the file's list.
+        layer: managed, user or project.
+        base_dir: the folder that relative paths start from: the declaring file's.
+        digest: SHA-256 that the module's file must have, or "" for any.
+    """
+
+    name: str
+    kind: str = ""
+    run: Any = None
+    timings: list[str] = []
+    options: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    enabled: bool = True
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    index: int = 0
+    layer: str = "project"
+    base_dir: str = ""
+    digest: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where it was declared, such as ``hookturn.yaml:3``."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def guard(self) -> bool:
+        """Whether the entry says that it is a guard."""
+        return self.options.get("guard") is True
+
+    @property
+    def fails_closed(self) -> bool:
+        """Whether a failure to start must be a Deny."""
+        return self.guard or self.options.get("on_failure") == "deny"
+
+    @property
+    def path(self) -> str:
+        """The absolute path of a module's file, or an empty string."""
+        if self.kind != "module":
+            return ""
+        from os.path import abspath, expanduser, join
+
+        return abspath(join(self.base_dir, expanduser(self.run)))
+
+
+class Configured:
+    """The plugin object of a configured hook: one attribute a timing, each a marked function."""
+
+    def __init__(self, name: str, hooks: dict[str, Any]) -> None:
+        self.hookturn_name = name
+        for timing, function in hooks.items():
+            setattr(self, timing, function)
+
+    def __repr__(self) -> str:
+        return f"<configured hook {self.hookturn_name!r}>"

@@ -1,0 +1,280 @@
+"""``run: {module: ...}``: hooks in a Python file, loaded apart from everything that is installed."""
+
+from __future__ import annotations
+
+from ..platform import O_BINARY, O_CLOEXEC
+from ..spec.errors import RegistrationError, did_you_mean
+from ..spec.markers import hookimpl
+from ..spec.record import safe_text
+from ..spec.timings import TIMINGS
+from .entry import Configured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import ModuleType
+    from typing import Any
+
+    from .entry import HookEntry
+
+MAX_BYTES = 10_000_000
+"""A larger file is no hook."""
+
+OBJECTS = ("plugin", "hook")
+"""Names in a module that may hold an object with the hooks as methods (or, ``hook``, one function for all timings)."""
+
+LIFECYCLE = ("on_load", "on_dispose")
+
+_loaded = 0
+
+
+def read(path: str, limit: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file.
+
+    Parameters:
+        path: the file.
+        limit: bytes that it may have.
+
+    Raises:
+        OSError: when it cannot be read.
+        ValueError: when it is no regular file, or too large.
+    """
+    import os
+    import stat
+
+    # A FIFO must not hold us up, so the kind is looked at on the opened file.
+    fd = os.open(path, os.O_RDONLY | O_CLOEXEC | O_BINARY | getattr(os, "O_NONBLOCK", 0))
+    with open(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no regular file")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"it has more than {limit:,} bytes")
+    return content
+
+
+def load(entry: HookEntry) -> ModuleType:
+    """Run an entry's Python file as a module of its own (each entry gets one, for the same file too).
+
+    The file's folder is not put on ``sys.path``: what a hook imports is what is
+    installed, so that a trusted hook cannot be changed through a file beside it.
+
+    Parameters:
+        entry: a configured hook of kind module. With a ``digest``, exactly the bytes that were trusted run.
+
+    Raises:
+        RegistrationError: for a missing file, a changed one, a syntax error or an exception at import
+            (SystemExit included), named.
+    """
+    import sys
+    from hashlib import sha256
+    from types import ModuleType
+
+    from ..paths import safe_component
+
+    path = entry.path
+    try:
+        source = read(path)
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or safe_text(error)
+        raise _refused(
+            entry, f"{path} cannot be read: {why}", "Correct the path under 'run: {module: ...}'."
+        ) from None
+    if entry.digest and sha256(source).hexdigest() != entry.digest:
+        raise _refused(
+            entry, f"{path} has changed since it was trusted", "Look at it, then run `hookturn trust`."
+        )
+    global _loaded
+    _loaded += 1
+    module = ModuleType(f"hookturn_module_{_loaded}_{safe_component(entry.name).replace('.', '_')}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # dataclasses and pickle look modules up there
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # running it is the point
+    except SyntaxError as error:
+        sys.modules.pop(module.__name__, None)
+        where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else path
+        raise _refused(entry, f"{where}: {error.msg}", "Correct the Python code.") from None
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(module.__name__, None)
+        raise _refused(
+            entry,
+            f"{path}{_line_of(error, path)} failed at import: {type(error).__name__}: {safe_text(error)}",
+            "Correct the Python code, or install what it imports.",
+        ) from error
+    return module
+
+
+def _line_of(error: BaseException, path: str) -> str:
+    """Return ``:<line>`` of the deepest frame of an exception that lies in the file, or an empty string."""
+    line = ""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def _refused(entry: HookEntry, cause: str, remedy: str, hook: str = "") -> RegistrationError:
+    return RegistrationError(entry.name, cause, remedy, hook=hook)
+
+
+def make(
+    entry: HookEntry, config: Mapping[str, Any] | None = None, timings: Iterable[str] = TIMINGS
+) -> Configured:
+    """Load an entry's Python file and return its hooks as a plugin.
+
+    The file holds functions named after timings, or an object named ``plugin``
+    or ``hook`` with such methods (a class is called, with the settings if it
+    takes any), or one function ``hook`` for all timings of the entry.
+    ``@hookimpl`` is optional; where it is there, its options hold unless the
+    entry says otherwise.
+
+    Parameters:
+        entry: a configured hook of kind module.
+        config: its settings, secrets resolved.
+        timings: all timings that the engine knows.
+
+    Raises:
+        RegistrationError: when the file cannot be loaded, or lacks a function for a timing of the entry.
+    """
+    known = tuple(timings)
+    module = load(entry)
+    functions = _functions(entry, module, known)
+    general = None
+    for name in OBJECTS:
+        target = getattr(module, name, None)
+        if target is None:
+            continue
+        if _is_function(target):
+            general = target if name == "hook" else None
+            continue
+        functions.update(_functions(entry, _instance(entry, target, config), known))
+    wanted = list(entry.timings) or [name for name in functions if name not in LIFECYCLE]
+    hooks = {}
+    for timing in wanted:
+        function = functions.get(timing, general)
+        if function is None:
+            found = [name for name in functions if name not in LIFECYCLE]
+            near = did_you_mean(timing, [n for n in vars(module) if not n.startswith("_")])
+            raise _refused(
+                entry,
+                f"{entry.path} has no function {timing!r}{near}; it has {', '.join(found) or 'no hook at all'}",
+                f"Define `def {timing}(event):`, or correct the entry's timings.",
+                timing,
+            )
+        hooks[timing] = function
+    if not hooks:
+        near = next(
+            (n for n in vars(module) if _is_function(getattr(module, n)) and did_you_mean(n, known)), ""
+        )
+        raise _refused(
+            entry,
+            f"{entry.path} has no hook"
+            + (f"; {near!r} is no timing{did_you_mean(near, known)}" if near else ""),
+            "Define a function named after a timing, such as `def pre_tool_execution(event):`.",
+        )
+    for name in LIFECYCLE:
+        if name in functions:
+            hooks[name] = functions[name]
+    for function in hooks.values():
+        if getattr(function, "hookturn_impl", None) is None:
+            hookimpl(getattr(function, "__func__", function))
+    plugin = Configured(entry.name, hooks)
+    _forget_with(plugin, module.__name__)
+    return plugin
+
+
+def _forget_with(plugin: Configured, name: str) -> None:
+    """Let the module go with its plugin."""
+    import sys
+    from weakref import finalize
+
+    finalize(plugin, sys.modules.pop, name, None)
+
+
+def _is_function(value: object) -> bool:
+    import inspect
+
+    return inspect.isroutine(value)
+
+
+def _instance(entry: HookEntry, target: Any, config: Mapping[str, Any] | None) -> Any:
+    """Return the object that holds the hooks; a class is called, with the settings if it takes any."""
+    if not isinstance(target, type):
+        return target
+    from .factory import call
+
+    try:
+        return call(target, config or {})
+    except (Exception, SystemExit) as error:
+        raise _refused(
+            entry,
+            f"{entry.path}: {target.__name__}() failed: {type(error).__name__}: {safe_text(error)}",
+            "Correct the Python code.",
+        ) from error
+
+
+def _functions(entry: HookEntry, owner: Any, known: tuple[str, ...]) -> dict[str, Any]:
+    """Return timing -> function of a module or an object."""
+    found: dict[str, Any] = {}
+    import inspect
+
+    is_module = inspect.ismodule(owner)
+    for name in list(vars(owner)) if is_module else dir(owner):
+        if name.startswith("__") or (is_module and name in OBJECTS):
+            continue
+        function = getattr(owner, name, None)
+        marks = getattr(function, "hookturn_impl", None)
+        if isinstance(marks, dict):
+            timing = marks.get("specname") or name
+            if timing not in known and timing not in LIFECYCLE and not marks.get("optionalhook"):
+                raise _refused(
+                    entry,
+                    f"{entry.path}: there is no hook timing {timing!r}{did_you_mean(timing, known)}",
+                    "Use one of the names of `hookturn.spec.timings`, or mark it `optionalhook=True`.",
+                    name,
+                )
+        elif (name in known or name in LIFECYCLE) and _is_function(function):
+            timing = name
+        else:
+            continue
+        found[timing] = function
+    return found
+
+
+def guards(source: bytes) -> list[str]:
+    """Return the functions that a file marks with ``@hookimpl(guard=True)``, as far as its text tells.
+
+    The file is not run. A name given to the decorator (``@hookimpl.TIMING``, ``specname=``) counts
+    instead of the function's own.
+    """
+    if b"guard" not in source:
+        return []
+    import ast
+
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []  # such a file cannot be loaded, so it guards nothing
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for mark in node.decorator_list:
+            if not isinstance(mark, ast.Call):
+                continue
+            given = {word.arg: word.value for word in mark.keywords}
+            guard = given.get("guard")
+            if guard is None or (isinstance(guard, ast.Constant) and not guard.value):
+                continue
+            name = given.get("specname")
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                found.append(name.value)
+            elif isinstance(mark.func, ast.Attribute) and mark.func.attr in TIMINGS:
+                found.append(mark.func.attr)
+            else:
+                found.append(node.name)
+    return list(dict.fromkeys(found))
