@@ -24,7 +24,6 @@ class HookContext:
         "_services",
         "agent",
         "cwd",
-        "dry_run",
         "hook_name",
         "session_id",
     )
@@ -38,7 +37,6 @@ class HookContext:
         self.session_id = event.session_id if event is not None else ""
         self.agent = event.agent if event is not None else ""
         self.cwd = event.cwd if event is not None else ""
-        self.dry_run = event.dry_run if event is not None else engine.dry_run
 
     @property
     def config(self) -> Any:

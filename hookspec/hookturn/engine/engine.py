@@ -459,7 +459,7 @@ class Engine:
     def _loop(self, plan: Plan, event: Event, fold: Fold | None) -> Fold | None:
         """The hot loop: synchronous hooks without time limits of their own."""
         start = perf_counter()
-        for group in plan.groups(event):
+        for group in plan.static or plan.groups(event):
             for function, context, step in group:
                 try:
                     answer = function(event) if context is None else function(event, context)

@@ -46,7 +46,7 @@ class Filter:
         event_types: exact types or globs; for ``on_event`` only.
     """
 
-    __slots__ = ("_known", "agents", "event_types", "tools")
+    __slots__ = ("agents", "event_types", "tools")
 
     def __init__(
         self,
@@ -57,19 +57,6 @@ class Filter:
         self.tools = tools
         self.agents = agents
         self.event_types = event_types
-        self._known: dict[tuple[str, str], bool] = {}  # answers by (tool, kind), for filters on tools alone
-
-    def matches(self, event: Event) -> bool:
-        """Whether the event concerns the hook."""
-        if self.tools is None or self.agents is not None or self.event_types is not None:
-            return not self.why_not(event)
-        key = (getattr(event, "tool", ""), getattr(event, "kind", ""))
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) > 1000:  # tool names come from models
-                self._known.clear()
-            known = self._known[key] = not self.why_not(event)
-        return known
 
     def why_not(self, event: Event) -> str:
         """Return why the event does not concern the hook, or an empty string when it does."""

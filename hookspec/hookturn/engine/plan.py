@@ -6,6 +6,8 @@ last-in-first-out and has no numbers; its call order is only read.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from .match import Filter
 
 TYPE_CHECKING = False
@@ -109,7 +111,7 @@ class Step:
     def context(self, event: Any) -> Any:
         """Return the hook's ctx; hooks name it for its values, so one serves a whole session."""
         session, made = self._context
-        if made is None or session != event.session_id or event.dry_run is not made.dry_run:
+        if made is None or session != event.session_id:
             made = self.owner.context(event)
             self._context = (event.session_id, made)
         return made
@@ -125,16 +127,13 @@ class Step:
             return self.function(self.context(event), event)
         return self.function(self.context(event)) if wants else self.function()
 
-    def _filtered(self, event: Any) -> Any:
-        return self.call(event) if self.filter is None or self.filter.matches(event) else None
-
     def bound(self, event: Any) -> Bound:
-        """Return (function, ctx, step) for the hot loop, which calls ``function(event)`` or ``function(event, ctx)``."""
-        if self.filter is None and self.wants == ("event",):
+        """Return (function, ctx, step) for the hot loop: ``function(event)`` without a ctx, else ``function(event, ctx)``."""
+        if self.wants == ("event",):
             return self.function, None, self
-        if self.filter is None and self.wants == ("event", "ctx"):
+        if self.wants == ("event", "ctx"):
             return self.function, self.context(event), self
-        return self._filtered, None, self
+        return self.call, None, self
 
     def __repr__(self) -> str:
         return f"<Step {self.name!r}: {self.tier_name} {self.priority}, #{self.index}>"
@@ -147,9 +146,10 @@ class Plan:
         timing: the timing's contract.
         steps: all hooks, guards last.
         plain: whether all are synchronous functions without a time limit of their own.
+        static: what ``groups`` returns for every event, or None when it depends on the event.
     """
 
-    __slots__ = ("_bound", "_groups", "_with_context", "plain", "steps", "timing")
+    __slots__ = ("_cache", "_groups", "_key", "plain", "static", "steps", "timing")
 
     def __init__(self, timing: Timing, steps: list[Step]) -> None:
         self.timing = timing
@@ -157,17 +157,43 @@ class Plan:
         hooks = tuple(step for step in self.steps if not step.guard)
         guards = tuple(step for step in self.steps if step.guard)
         self._groups = tuple(group for group in (hooks, guards) if group)
-        self._with_context = any("ctx" in step.wants for step in self.steps)
-        self._bound: tuple[str, bool, tuple[tuple[Bound, ...], ...]] | None = None
         self.plain = not any(step.is_async or step.own_timeout for step in self.steps)
+        # What a filter looks at and what a ctx belongs to do not change within a fire,
+        # so the hooks to call are chosen once and remembered by these attributes.
+        names: list[str] = []
+        if any("ctx" in step.wants for step in self.steps):
+            names.append("session_id")
+        filters = [step.filter for step in self.steps if step.filter is not None]
+        if any(item.tools is not None for item in filters) and "tool" in timing.event._fields:
+            names += ["tool", "kind"]
+        if any(item.agents is not None for item in filters):
+            names.append("agent")
+        if any(item.event_types is not None for item in filters) and timing.name == "on_event":
+            names.append("type")
+        self._key = attrgetter(*names) if names else None
+        self._cache: dict[Any, tuple[tuple[Bound, ...], ...]] = {}
+        self.static = None if names else self._bind(None)
 
     def groups(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
-        """Return the hooks, then the guards, bound to the event's session (the same for all without a ctx)."""
-        bound = self._bound
-        if bound is not None and (
-            not self._with_context or (bound[0] == event.session_id and bound[1] is event.dry_run)
-        ):
-            return bound[2]
-        groups = tuple(tuple(step.bound(event) for step in group) for group in self._groups)
-        self._bound = (event.session_id, event.dry_run, groups)
-        return groups
+        """Return the hooks, then the guards, that the event concerns, bound to its session."""
+        if self._key is None:
+            assert self.static is not None
+            return self.static
+        key = self._key(event)
+        found = self._cache.get(key)
+        if found is None:
+            if len(self._cache) >= 256:  # tool names and session ids come from outside
+                self._cache.clear()
+            found = self._cache[key] = self._bind(event)
+        return found
+
+    def _bind(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
+        groups = (
+            tuple(
+                step.bound(event)
+                for step in group
+                if step.filter is None or event is None or not step.filter.why_not(event)
+            )
+            for group in self._groups
+        )
+        return tuple(group for group in groups if group)
