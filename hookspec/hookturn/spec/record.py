@@ -108,7 +108,11 @@ def freeze(value: Any, depth: int = 0) -> Any:
         depth += 1
         return FrozenList([freeze(item, depth) for item in value])
     if kind is tuple:
-        return tuple(freeze(item, depth + 1) for item in value)
+        if depth > MAX_DEPTH:
+            raise EventError(f"data is nested deeper than {MAX_DEPTH} levels")
+        return tuple([freeze(item, depth + 1) for item in value])
+    if isinstance(value, (dict, list)):  # OrderedDict and the like
+        return freeze(dict(value) if isinstance(value, dict) else list(value), depth)
     return value
 
 
@@ -246,7 +250,7 @@ class Record:
                     raise EventError(
                         f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
                     )
-                if value.__class__ is dict or value.__class__ is list:
+                if isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)
 
