@@ -50,6 +50,7 @@ def assemble(
     plugins: Iterable[Any] = (),
     disable: Iterable[str] = (),
     with_config: str | os.PathLike[str] | None = None,
+    builtins: bool | None = None,
     dry_run: bool = False,
     refresh: bool = False,
     log: bool = True,
@@ -64,6 +65,8 @@ def assemble(
         plugins: the host's own plugins, as for ``Engine``.
         disable: names of plugins and hooks to block, as ``-p no:NAME`` gives them.
         with_config: a configuration to use instead of the project's own; naming it counts as trust.
+        builtins: whether audit-log, turn-stats and error-report are on where no configuration names them;
+            None (the default) asks whether the project has a configuration.
         dry_run: mark all events as dry, and keep values in memory only.
         refresh: read the metadata of installed distributions anew.
         log: log each problem once, as a warning.
@@ -84,7 +87,12 @@ def assemble(
 
     hookspecs = list(hookspecs)
     survey = Survey(
-        project_dir, with_config=with_config, disable=disable, hookspecs=hookspecs, refresh=refresh
+        project_dir,
+        with_config=with_config,
+        disable=disable,
+        hookspecs=hookspecs,
+        builtins=builtins,
+        refresh=refresh,
     )
     if "state_dir" not in options:
         options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)

@@ -232,6 +232,7 @@ def split_duplicates(found: Iterable[Found]) -> tuple[list[Found], list[tuple[Fo
 
     Names are compared normalised. Ours wins over any other, else the first in order.
     """
+    found = list(found)
     kept: dict[str, Found] = {}
     doubles: list[tuple[Found, Found]] = []
     ordered = sorted(found, key=lambda item: not item.builtin)  # stable

@@ -104,6 +104,8 @@ class Survey:
         with_config: a configuration to use instead of the project's own; naming it counts as trust.
         disable: names of plugins and hooks to block, beside ``HOOKTURN_DISABLE_PLUGINS``.
         hookspecs: timings of the host's own.
+        builtins: whether the builtins of DEFAULT_ON are on that no configuration names; None asks whether
+            the project has a configuration.
         refresh: read the metadata of installed distributions anew.
         guards: find out which hooks of the project are guards (to trust them).
 
@@ -127,6 +129,7 @@ class Survey:
         with_config: str | os.PathLike[str] | None = None,
         disable: Iterable[str] = (),
         hookspecs: Iterable[Any] = (),
+        builtins: bool | None = None,
         refresh: bool = False,
         guards: bool = False,
     ) -> None:
@@ -143,6 +146,7 @@ class Survey:
         self.rows: list[Row] = []
         for layer in self.layers:
             self.models[layer.name] = read_model(layer.document, layer.name, layer.base_dir)
+        self.builtins = builtins if builtins is not None else self.layer("project") is not None
         self.declarations: list[Declaration] = []
         self._guards = guards
         self._declare()
@@ -293,7 +297,7 @@ class Survey:
             return "", ""
         if not self.autoload:
             return "disabled", "autoload is off, and no configuration names it"
-        if item.builtin and not (name in DEFAULT_ON and self.layer("project") is not None):
+        if item.builtin and not (name in DEFAULT_ON and self.builtins):
             return "disabled", "a builtin that no configuration names"
         return "", ""
 

@@ -359,4 +359,5 @@ def _is_record(record: object) -> bool:
         and isinstance(record.get("items"), dict)
         and all(isinstance(item, dict) for item in record["items"].values())
         and isinstance(record.get("rules", {}), dict)
+        and all(isinstance(rules, list) for rules in record.get("rules", {}).values())
     )
