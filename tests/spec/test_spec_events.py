@@ -256,7 +256,7 @@ def test_replace_gives_another_event_with_views_computed_anew():
     assert (other.command, other.time, other.tool, event.command) == ("pwd", 5.0, "bash", "ls")
     with pytest.raises(TypeError, match="return Rewrite"):
         other.args["x"] = 1
-    with pytest.raises(EventError, match="no field 'arg'.*'args'"):
+    with pytest.raises(EventError, match=r"no field 'arg'.*'args'"):
         event.replace(arg={})
 
 

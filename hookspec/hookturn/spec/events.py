@@ -137,14 +137,20 @@ class Event(KeywordRecord):
 
 
 def rfc3339(seconds: float) -> str:
-    """Return the time as RFC 3339 text in UTC with milliseconds, such as ``2026-11-30T18:20:34.485Z``."""
+    """Return the time as RFC 3339 text in UTC with milliseconds, such as ``2026-11-30T18:20:34.485Z``.
+
+    A time that the format cannot hold (NaN, infinity, years beyond 1 to 9999) becomes the epoch.
+    """
     from time import gmtime, strftime
 
-    whole, milli = divmod(round(seconds * 1000), 1000)
     try:
-        return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(whole))}.{milli:03d}Z"
+        whole, milli = divmod(round(seconds * 1000), 1000)
+        moment = gmtime(whole)
     except (ValueError, OverflowError, OSError):
-        return "1970-01-01T00:00:00.000Z"
+        moment, milli = gmtime(0), 0
+    if not 1 <= moment.tm_year <= 9999:
+        moment, milli = gmtime(0), 0
+    return f"{moment.tm_year:04d}{strftime('-%m-%dT%H:%M:%S', moment)}.{milli:03d}Z"
 
 
 def parse_time(value: object) -> float | None:
@@ -152,9 +158,11 @@ def parse_time(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        if value - value != 0:
+        try:
+            seconds = value / 1000 if value > 1e11 else float(value)
+        except OverflowError:  # an integer beyond all floats
             return None
-        return value / 1000 if value > 1e11 else float(value)
+        return seconds if seconds - seconds == 0 else None
     if isinstance(value, str):
         from datetime import datetime, timezone
 
@@ -477,26 +485,31 @@ def from_json(data: Mapping[str, Any], timing: str = "") -> Event:
     return build(cls, data)
 
 
-# Views that travel for the reader's sake and are computed anew on arrival.
-_COMPUTED = ("command", "paths", "urls", "result_text", "schema", "timing")
+# What every JSON form carries beside the fields, and the views of tool events, which travel for the
+# reader's sake and are computed anew on arrival.
+_FRAME = ("schema", "timing")
+_VIEWS = ("command", "paths", "urls", "result_text")
 
 
 def build(cls: type[Event], data: Mapping[str, Any]) -> Event:
     """Build an event of class ``cls`` from the fields of its JSON form (see ``from_json``)."""
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
+    views = _VIEWS if issubclass(cls, ToolEvent) else ()
     for name, value in data.items():
         if name == "time":
             moment = parse_time(value)
             if moment is None:
-                raise EventError(f"{cls.__name__}.time must be RFC 3339 text or seconds, got {value!r:.60}")
+                raise EventError(
+                    f"{cls.__name__}.time must be RFC 3339 text or seconds, got {jsonable(value)!r:.60}"
+                )
             fields[name] = moment
-        elif name == "mcp":
+        elif name == "mcp" and views:
             if isinstance(value, (list, tuple)) and len(value) == 2:
                 fields[name] = tuple(value)
         elif name in cls._fields and name != "extra":
             fields[name] = value
-        elif name not in _COMPUTED:
+        elif name not in _FRAME and name not in views:
             extra[name] = value
     if extra:
         fields["extra"] = extra

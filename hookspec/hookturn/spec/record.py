@@ -38,6 +38,8 @@ else:
             return value
 
 
+_LONGEST_INT = 13_000  # bits, about 3,900 decimal digits
+
 MAX_DEPTH = 200
 """Containers nested deeper than this are refused: no real payload is, and recursion has an end."""
 
@@ -130,8 +132,9 @@ def thaw(value: Any) -> Any:
 def jsonable(value: Any, depth: int = 0) -> Any:
     """Return ``value`` as JSON can hold it: other objects become their ``to_json()``, else their repr.
 
-    Floats without a JSON form (NaN, infinity) become strings, keys become
-    strings, and what nests too deep (or refers to itself) becomes an ellipsis.
+    Floats without a JSON form (NaN, infinity) and integers of more than 3,900
+    digits become strings, keys become strings, and what nests too deep (or
+    refers to itself) becomes an ellipsis.
     """
     if value is None or value is True or value is False:
         return value
@@ -140,12 +143,13 @@ def jsonable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return value if value.__class__ is str else str.__str__(value)
     if isinstance(value, int):
-        return int(value)
+        # Python writes no longer integers as decimal digits (sys.set_int_max_str_digits).
+        return int(value) if value.bit_length() < _LONGEST_INT else hex(value)
     if isinstance(value, float):
         return float(value) if value - value == 0 else repr(float(value))
     if isinstance(value, dict):
         return {
-            key if key.__class__ is str else str(key): jsonable(item, depth + 1)
+            key if key.__class__ is str else safe_text(key): jsonable(item, depth + 1)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple, set, frozenset)):
