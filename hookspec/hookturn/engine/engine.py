@@ -514,7 +514,8 @@ class Engine:
             if fold.ended and not step.guard:
                 fold.not_called(step, fold.ended)
                 continue
-            if (event.session_id, step.plugin) in self._aside and not step.unfiltered:
+            aside = (event.session_id, step.plugin) in self._aside
+            if aside and not (step.unfiltered or step.fails_closed):
                 if measure:
                     fold.not_called(step, f"set aside after {STRIKES} failures in a row")
                 continue
