@@ -338,7 +338,10 @@ class Fold:
             values: dict[str, Any] = {}
             if answer.has_value:
                 values[self.timing.main] = answer.value
-            for name, value in answer.fields.items():
+            # Fields before views, which go on top of them.
+            for name, value in sorted(
+                answer.fields.items(), key=lambda item: item[0] not in self.timing.writable
+            ):
                 field, new = self._translate(event, name, value, values)
                 values[field] = new
             for field, new in values.items():

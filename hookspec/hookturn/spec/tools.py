@@ -8,7 +8,7 @@ translated back here.
 from __future__ import annotations
 
 from .errors import AnswerError
-from .record import Record, freeze, thaw
+from .record import Record, freeze, safe_text, thaw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,24 +123,34 @@ def mcp_of(name: str) -> tuple[str, str] | None:
     return (server, tool) if separator and server and tool else None
 
 
-def command_of(tool: Tool, args: Mapping[str, Any]) -> str:
-    """Return the shell command in ``args``, or an empty string. An argv list is joined with shell quoting."""
+_SHELLS = ("bash", "sh", "zsh", "dash")
+
+
+def _command_key(tool: Tool, args: Mapping[str, Any]) -> str:
+    """The first argument that holds a command: a text, or an argv list of texts."""
     for key in tool.command:
         value = args.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, (list, tuple)) and value and all(isinstance(part, str) for part in value):
-            return _argv_text(list(value))
+        if isinstance(value, str) or (
+            isinstance(value, (list, tuple)) and value and all(isinstance(part, str) for part in value)
+        ):
+            return key
     return ""
 
 
-def _argv_text(argv: list[str]) -> str:
-    # ["bash", "-lc", "text"] means the text (Codex writes its commands so).
-    if (
-        len(argv) == 3
-        and argv[1] in ("-c", "-lc")
-        and argv[0].rpartition("/")[2] in ("bash", "sh", "zsh", "dash")
-    ):
+def _is_script(argv: list[str]) -> bool:
+    """Whether an argv is a shell with a script: ``["bash", "-lc", "text"]`` (Codex writes commands so)."""
+    return len(argv) == 3 and argv[1] in ("-c", "-lc") and argv[0].rpartition("/")[2] in _SHELLS
+
+
+def command_of(tool: Tool, args: Mapping[str, Any]) -> str:
+    """Return the shell command in ``args``, or an empty string. An argv list is joined with shell quoting."""
+    key = _command_key(tool, args)
+    if not key:
+        return ""
+    if isinstance(args[key], str):
+        return str(args[key])
+    argv: list[str] = list(args[key])
+    if _is_script(argv):
         return argv[2]
     from shlex import join
 
@@ -244,7 +254,7 @@ def result_text_of(result: Any) -> str:
                 if text:
                     return text
         return ""
-    return str(result)
+    return safe_text(result)
 
 
 def with_result_text(result: Any, text: str) -> Any:
@@ -273,21 +283,20 @@ def with_command(tool: Tool, args: Mapping[str, Any], command: str) -> dict[str,
     """Return the arguments with another shell command.
 
     Raises:
-        AnswerError: when the tool has no command.
+        AnswerError: when the call has no command.
     """
-    for key in tool.command:
-        if key in args:
-            changed: dict[str, Any] = thaw(dict(args))
-            old = args[key]
-            if isinstance(old, (list, tuple)):
-                argv = list(old)
-                # Keep the agent's own shell, else use a plain one.
-                shell = argv[:2] if len(argv) == 3 and argv[1] in ("-c", "-lc") else ["/bin/sh", "-c"]
-                changed[key] = [*shell, command]
-            else:
-                changed[key] = command
-            return changed
-    raise AnswerError("Rewrite(command=...): this call has no command")
+    key = _command_key(tool, args)
+    if not key:
+        raise AnswerError("Rewrite(command=...): this call has no command")
+    changed: dict[str, Any] = thaw(dict(args))
+    old = args[key]
+    if isinstance(old, str):
+        changed[key] = command
+    else:
+        # Keep the agent's own shell, else use a plain one.
+        shell = list(old[:2]) if _is_script(list(old)) else ["/bin/sh", "-c"]
+        changed[key] = [*shell, command]
+    return changed
 
 
 def with_path(tool: Tool, args: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -299,6 +308,10 @@ def with_path(tool: Tool, args: Mapping[str, Any], path: str) -> dict[str, Any]:
     for key in tool.paths:
         if _strings(args.get(key)):
             changed: dict[str, Any] = thaw(dict(args))
-            changed[key] = path if isinstance(args[key], str) else [path, *args[key][1:]]
+            if isinstance(args[key], str):
+                changed[key] = path
+            else:
+                changed[key] = items = list(args[key])
+                items[next(i for i, item in enumerate(items) if _strings(item))] = path
             return changed
     raise AnswerError("Rewrite(path=...): this call has no path argument")
