@@ -151,7 +151,7 @@ class Rewrite(Answer):
 
     else:
 
-        def __init__(self, *value, **fields):
+        def __init__(self, /, *value, **fields):
             if len(value) > 1:
                 raise AnswerError("Rewrite takes one value, and other fields by name")
             if not value and not fields:
@@ -308,19 +308,20 @@ def from_json(data: object) -> list[Answer]:
     for key in data:
         if key not in known:
             raise AnswerError(f"unknown key {key!r} in the answer{did_you_mean(str(key), known)}")
-    if ("advice" in data or "code" in data) and "deny" not in data:
+    given = {key: value for key, value in data.items() if value is not None or key == "reply"}
+    if ("advice" in given or "code" in given) and "deny" not in given:
         raise AnswerError("'advice' and 'code' belong to 'deny', which is missing")
-    if "config" in data and "recover" not in data:
+    if "config" in given and "recover" not in given:
         raise AnswerError("'config' belongs to 'recover', which is missing")
     answers: list[Answer] = []
-    for key, value in data.items():
+    for key, value in given.items():
         if key in ("advice", "code", "config"):
             continue
-        if value is None and key != "reply":
-            continue
         if key == "deny":
-            answers.append(Deny(value, data.get("advice", ""), data.get("code", "")))
+            answers.append(Deny(value, given.get("advice", ""), given.get("code", "")))
         elif key == "allow":
+            if value is not True and value is not False and not isinstance(value, str):
+                raise AnswerError(f"Allow: reason must be a str, or true, got {type(value).__name__}")
             if value is not False:
                 answers.append(Allow(value if isinstance(value, str) else ""))
         elif key == "rewrite":
@@ -329,9 +330,11 @@ def from_json(data: object) -> list[Answer]:
             fields = {name: item for name, item in value.items() if name != "value"}
             answers.append(Rewrite(*([value["value"]] if "value" in value else []), **fields))
         elif key == "recover":
-            config = data.get("config") or {}
+            config = given.get("config", {})
             if not isinstance(config, dict):
                 raise AnswerError("'config' takes an object")
+            if "strategy" in config or "self" in config:
+                raise AnswerError("'config' holds the strategy's settings, not 'strategy' or 'self'")
             answers.append(Recover(value, **config))
         elif key in ("inject", "warn") and isinstance(value, list):
             answers.extend(WIRE[key](text) for text in value)
