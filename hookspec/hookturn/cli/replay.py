@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-
-from .output import CommandError, clean, complain, count, emit, pairs, say
+from .output import (
+    CommandError,
+    UsageError,
+    clean,
+    coloured,
+    complain,
+    count,
+    emit,
+    hooks_at_work,
+    on_terminal,
+    pairs,
+    say,
+)
+from .output import progress as show_progress
+from .project import add_options, note_problems, open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any
 
@@ -36,21 +49,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="the recording; - for standard input")
     parser.add_argument(
-        "--with",
-        dest="with_config",
-        metavar="CONFIG",
-        help="use this configuration in place of the project's",
-    )
-    parser.add_argument(
         "--diff", metavar="CONFIG", help="tell which recorded calls CONFIG would treat otherwise"
     )
-    parser.add_argument(
-        "--live", action="store_true", help="run scripts and webhooks too, which a dry replay only lists"
-    )
     parser.add_argument("--summary", action="store_true", help="no timeline, only the closing summary")
-    parser.add_argument(
-        "-p", dest="plugins", metavar="no:NAME", action="append", default=[], help="leave a plugin out"
-    )
+    add_options(parser)
     parser.set_defaults(func=run)
     return parser
 
@@ -70,19 +72,21 @@ def run(args: argparse.Namespace) -> int:
     except TranscriptError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}. Name a file that can be read.", 2) from None
+        raise UsageError(f"{path}: {error.strerror or error}. Name a file that can be read.") from None
     folder = _output_dir(args.project or os.getcwd())
     tally = Tally()
-    engine, not_run = _engine(args, args.with_config, folder, tally if not args.diff else None, sample)
-    progress = _progress(tally, args) if sys.stderr is not None and sys.stderr.isatty() else None
-    try:
-        if args.diff:
-            return _compare(args, recording, engine, folder, tally, progress)
-        return _replay(args, recording, engine, folder, tally, progress, not_run, sample)
-    finally:
-        engine.close()
-        if progress is not None:
-            sys.stderr.write("\r\033[K")
+    with hooks_at_work():
+        engine, not_run = _engine(args, args.config, folder, tally if not args.diff else None, sample)
+        watched = not (args.json or args.summary) and not args.diff and on_terminal()
+        progress = None if watched else _progress(tally)  # a timeline on the terminal is progress enough
+        try:
+            if args.diff:
+                return _compare(args, recording, engine, folder, tally, progress)
+            return _replay(args, recording, engine, folder, tally, progress, not_run, sample)
+        finally:
+            engine.close()
+            if progress is not None:
+                show_progress("")
 
 
 def _sample() -> str:
@@ -114,27 +118,26 @@ def _output_dir(project: str) -> Path:
 def _engine(
     args: argparse.Namespace, config: str | None, folder: Path, tally: Tally | None, sample: bool
 ) -> tuple[Engine, list[str]]:
-    from ..project.assemble import assemble
-    from ..replay.sample_hooks import plugins
-    from .project import disabled
+    """Build a dry engine with the usual builtins on; also returns the configured hooks that it cannot run."""
+    from argparse import Namespace
 
-    assembled = assemble(
-        args.project,
-        with_config=config,
-        disable=disabled(args.plugins),
-        dry_run=not args.live,
-        output_dir=folder,
-        builtins=True,
-    )
-    for problem in assembled.problems:
-        complain(str(problem))
+    from ..replay.sample_hooks import plugins
+
+    chosen = Namespace(**{**vars(args), "config": config})
+    assembled = open_project(chosen, dry_run=True, output_dir=folder, builtins=True)
+    note_problems(assembled)
     engine = assembled.engine
     if sample:
         for plugin in plugins():
             engine.register(plugin, source="the packaged sample")
     if tally is not None:
         engine.register(tally)
-    return engine, list(getattr(assembled, "not_run", ()))
+    not_run = [
+        f"{row.name}: {row.reason}"
+        for row in assembled.plugins
+        if row.kind == "config" and row.state != "loaded"
+    ]
+    return engine, not_run
 
 
 def _replay(
@@ -151,8 +154,8 @@ def _replay(
     from ..replay.timeline import Silent, Timeline
 
     quiet = args.json or args.summary
-    watcher = Silent(tally) if quiet else Timeline(say, tally, width=_width(), colour=_colour())
-    replay(recording, engine, watcher, progress=progress if quiet or not sys.stdout.isatty() else None)
+    watcher = Silent(tally) if quiet else Timeline(say, tally, width=_width(), colour=coloured())
+    replay(recording, engine, watcher, progress=progress)
     summary = tally.to_json(not_run)
     if args.json:
         emit({**summary, "format": recording.name, "output_dir": str(folder)})
@@ -238,7 +241,7 @@ def _print_skipped(summary: dict[str, Any]) -> None:
         complain(f"... and {summary['skipped_count'] - 20:,} more; --json lists up to 1,000 skipped lines")
 
 
-def _progress(tally: Tally, args: argparse.Namespace) -> Any:
+def _progress(tally: Tally) -> Callable[[], None]:
     from time import monotonic
 
     last = [monotonic()]
@@ -248,8 +251,7 @@ def _progress(tally: Tally, args: argparse.Namespace) -> Any:
         if now - last[0] >= _PROGRESS_EVERY:
             last[0] = now
             fired, seconds = tally.fired, tally.seconds
-            sys.stderr.write(f"\r\033[K{fired:,} events, {fired / seconds:,.0f} a second")
-            sys.stderr.flush()
+            show_progress(f"{fired:,} events, {fired / seconds:,.0f} a second")
 
     return show
 
@@ -258,9 +260,3 @@ def _width() -> int:
     from shutil import get_terminal_size
 
     return min(get_terminal_size((110, 24)).columns, 160)
-
-
-def _colour() -> bool:
-    from .output import _coloured
-
-    return _coloured()
