@@ -1,0 +1,1 @@
+"""AtomCode: its tools."""

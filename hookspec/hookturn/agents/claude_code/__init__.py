@@ -1,0 +1,1 @@
+"""Claude Code: its tools and its recorded sessions."""

@@ -1,0 +1,1 @@
+"""OpenAI Codex: its tools and its recorded sessions."""

@@ -1,0 +1,1 @@
+"""Qwen Code: its tools and its recorded sessions."""

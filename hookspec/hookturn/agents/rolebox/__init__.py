@@ -1,0 +1,1 @@
+"""rolebox: the tools that its hooks see."""
