@@ -42,6 +42,7 @@ GUARD_ANSWERS = (Deny, Ask, Block, Warn)
 # Within one rung of the ladder, the stronger decision wins; among equals the first.
 _STRENGTH = {"block": 3, "deny": 2, "ask": 1}
 _DECISION = {Block: "block", Deny: "deny", Ask: "ask", Allow: "allow"}
+_OURS = frozenset((*_DECISION, Continue, Inject, Recover, Reply, Rewrite, SetEnv, Warn))
 
 
 class Vote:
@@ -240,7 +241,7 @@ class Fold:
             if (
                 self.timing.name == "on_event"
                 and not isinstance(answer, Warn)
-                and type(answer).__name__ not in self.event.accepts
+                and not any(kind.__name__ in self.event.accepts for kind in type(answer).__mro__)
             ):
                 accepts = ", ".join([*self.event.accepts, "Warn"])
                 raise AnswerError(
@@ -282,8 +283,7 @@ class Fold:
             # An Allow was given for other arguments than these.
             self.votes = [vote for vote in self.votes if vote.decision != "allow"]
         for answer in answers:
-            kind = type(answer)
-            if kind in _DECISION:
+            if isinstance(answer, DECISIONS):
                 self._vote(step, record, answer)
             elif isinstance(answer, Inject):
                 if answer.text:
@@ -300,11 +300,11 @@ class Fold:
                 self.env.update(answer.variables)
             elif isinstance(answer, Recover):
                 self.recover = self.recover or answer
-            elif not isinstance(answer, Rewrite):
+            if type(answer) not in _OURS:
                 self.answers.append(answer)
 
     def _vote(self, step: Step, record: HookRecord, answer: Any) -> None:
-        decision = _DECISION[type(answer)]
+        decision = next(word for kind, word in _DECISION.items() if isinstance(answer, kind))
         vote = Vote(
             decision,
             step.name,
