@@ -386,7 +386,7 @@ class _Yaml:
 
     def _scalar(self, node: _Node, path: Path) -> Any:
         event = node.event
-        text: str = event.value
+        text = _joined(event.value)
         if event.tag in ("!", "tag:yaml.org,2002:str"):
             return text
         if event.tag is not None:
@@ -403,6 +403,13 @@ class _Yaml:
             )
             return None
         return value
+
+
+def _joined(text: str) -> str:
+    """Return a text in which escapes of surrogate pairs, as JSON writes them, are the characters that they mean."""
+    if any("\ud800" <= c <= "\udbff" for c in text):
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
 
 
 _TOO_LONG = object()
@@ -452,12 +459,8 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
     text = _decode(document, content)
     if text is None:
         return document
-    import sys
-    from importlib import import_module
-
-    tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        data: Any = tomllib.loads(text)
+        data = _parse_toml(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and not the only one
         import re
 
@@ -498,6 +501,13 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
             "No configuration needs that much.",
         )
     return document
+
+
+def _parse_toml(text: str) -> Any:
+    import sys
+    from importlib import import_module
+
+    return import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
 
 
 def _plain_toml(value: Any, count: list[int], depth: int) -> Any:
@@ -583,7 +593,8 @@ class _Toml:
             start = self.pos
             if text[start : start + 1] in ('"', "'"):
                 self._string()
-                parts.append((text[start + 1 : self.pos - 1], start))
+                raw = text[start : self.pos]
+                parts.append((_parse_toml(f"k = {raw}")["k"] if "\\" in raw else raw[1:-1], start))
             else:
                 while text[self.pos : self.pos + 1].isalnum() or text[self.pos : self.pos + 1] in ("-", "_"):
                     self.pos += 1

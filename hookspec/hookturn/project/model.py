@@ -130,13 +130,20 @@ def read_model(document: Document, layer: str, base_dir: str) -> Model:
     data = document.data
     for key in data:
         if key not in TOP:
-            near = did_you_mean(key, TOP)
-            extra = " A hook's keys belong into an entry below 'hooks:'." if key in HOOK and not near else ""
-            model.problem((key,), f"unknown key {show(key)}{near}", f"It is ignored.{extra}", key=True)
+            remedy = "A hook's keys belong into an entry below 'hooks:'." if key in HOOK else ""
+            _unknown(model, (key,), TOP, remedy)
     _settings(model, data)
     _plugins(model, data.get("plugins"))
     _permissions(model, data.get("permissions"))
     return model
+
+
+def _unknown(model: Model, path: Path, known: Iterable[str], remedy: str = "") -> None:
+    """Add the problem of a key that nobody reads."""
+    key = str(path[-1])
+    near = did_you_mean(key, known)
+    remedy = remedy or ("Correct it." if near else f"Known are {', '.join(known)}.")
+    model.problem(path, f"unknown key {show(key)}{near}", remedy, key=True)
 
 
 def _settings(model: Model, data: Mapping[str, Any]) -> None:
@@ -313,9 +320,7 @@ def _permissions(model: Model, table: object) -> None:
     for kind, rules in table.items():
         path = ("permissions", kind)
         if kind not in PERMISSIONS:
-            model.problem(
-                path, f"unknown key {show(kind)}{did_you_mean(kind, PERMISSIONS)}", "It is ignored.", key=True
-            )
+            _unknown(model, path, PERMISSIONS)
             continue
         if isinstance(rules, str):
             rules = [rules]
@@ -390,10 +395,7 @@ class _Hook:
         before = sum(problem.severity == "error" for problem in model.problems)
         for key in data:
             if key not in HOOK:
-                remedy = "Move it below 'filter:'." if key in FILTER else "Delete it, or correct it."
-                model.problem(
-                    (*path, key), f"unknown key {show(key)}{did_you_mean(key, HOOK)}", remedy, key=True
-                )
+                _unknown(model, (*path, key), HOOK, "Move it below 'filter:'." if key in FILTER else "")
         if "name" not in data:
             model.problem(path, "the hook has no name", "Add 'name:' with a short word.")
             name = ""
@@ -468,12 +470,7 @@ class _Hook:
         for key, value in table.items():
             place = (*path, key)
             if key not in FILTER:
-                model.problem(
-                    place,
-                    f"unknown key {show(key)}{did_you_mean(key, FILTER)}",
-                    "Delete it, or correct it.",
-                    key=True,
-                )
+                _unknown(model, place, FILTER)
                 continue
             words = _words(model, place, value)
             if not words:  # an empty list sets no condition
@@ -537,10 +534,7 @@ class _Hook:
             return "", None
         for key in run:
             if key not in choices:
-                model.problem(
-                    (*path, key), f"unknown key {show(key)}{did_you_mean(key, choices)}", "Delete it, or correct it.",
-                    key=True,
-                )  # fmt: skip
+                _unknown(model, (*path, key), choices)
                 return "", None
         if len(run) != 1:
             got = f"got {' and '.join(run)}" if run else "got none"

@@ -202,11 +202,9 @@ def expected(hint: Any) -> str:
         return "a mapping"
     if kind is not None:
         item = args[0] if args and args[0] not in (Ellipsis, typing.Any) else None
-        return (
-            "a list"
-            if item is None
-            else f"a list of {expected(item).removeprefix('a ')}s".replace("sss", "ss")
-        )
+        if origin is tuple and args and args[-1] is not Ellipsis:
+            return f"a list of {len(args)}"
+        return "a list" if item is None else f"a list, each {expected(item)}"
     return str(getattr(hint, "__name__", hint))
 
 
@@ -338,7 +336,12 @@ def _check_list(
         )
     item = args[0] if args else None
     items = [_check(part, item, (*path, index), wrong) for index, part in enumerate(value)]
-    return kind(items) if kind in (tuple, set, frozenset) and not _errors(wrong) else items
+    if kind not in (tuple, set, frozenset) or _errors(wrong):
+        return items
+    try:
+        return kind(items)
+    except TypeError:  # lists and mappings cannot be members of a set
+        return _refuse(value, hint, path, wrong)
 
 
 def _refuse(value: Any, hint: Any, path: Path, wrong: list[Wrong]) -> None:
