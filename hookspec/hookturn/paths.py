@@ -103,6 +103,21 @@ def inside(base: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
     raise UnsafePathError(path, f"leads out of {os.fspath(base)}")
 
 
+def refuse_links(path: str | os.PathLike[str], *, base: str | os.PathLike[str] | None = None) -> None:
+    """Check a path for a program that opens it itself, such as SQLite.
+
+    Parameters:
+        path: a file or folder, which may be missing.
+        base: a folder that is trusted as it is; every component below it is checked. Default: the folder
+            above ``path``.
+
+    Raises:
+        UnsafePathError: when a component below the base is a symbolic link or another user's folder.
+    """
+    text, root = _absolute(path, base)
+    _check_below(root, text)
+
+
 def _check_below(base: str, path: str) -> None:
     """Refuse a symbolic link or a foreign folder among the existing components of ``path`` below ``base``."""
     try:

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 
-from .providers import spellings
+from .providers import Named, spellings
 from .rules import Rule, basic_credentials, is_weak
 from .words import classes, random_part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .rules import Hit
 
 # Words that name a secret, with their parts for the spellings (apiKey, API_KEY, api-key ...).
 _PASSWORDS = spellings(("pass|word", "passwd", "pass|phrase", "pwd", "pass|code"))
@@ -17,26 +21,25 @@ _KEYS = (
     *spellings(("secret", "token", "credential", "api|key", "access|key", "auth|key", "private|key", "signing|key",
                 "encryption|key", "account|key", "master|key", "client|key", "app|key", "license|key", "authorization")),
     "_pass", "_PASS", "-pass", "PASS=", "_pw", "_PW", "_key", "_KEY", "-key", "-Key", "-KEY", " key", "_auth", "_AUTH",
-    "creds", "CREDS", "_salt", "_SALT",
+    "creds", "CREDS", "_salt", "_SALT", "_pat=", "_PAT=", "_pat:", "_PAT:", "Key",
 )  # fmt: skip
 
-# After the name: the rest of it, what closes it, then an assignment in some language, then the value.
-_CLOSE = r"(?:\\?[\"'`]|[\])]){0,3}"
-_ASSIGN = (
-    r"(?P<op>\s{0,8}(?::=|=>|->|={1,3}|!==?|:(?:\s{0,2}[\w\[\].|?&<> ]{1,40}=(?!=))?)\s{0,8}"  # x = 1, x: str = 1
+# After the name: the rest of it and what closes it, an assignment in some language, the value.
+_REST = re.compile(r"(\w{0,40}(?:[.-]\w{1,40}){0,3})(?:\\?[\"'`]|[\])]){0,3}")
+_NEXT = frozenset(" \t\r\n=:!,(>-")
+_ASSIGN = re.compile(
+    r"\s{0,8}(?::=|=>|->|={1,3}|!==?|:(?:\s{0,2}[\w\[\].|?&<> ]{1,40}=(?!=))?)\s{0,8}"  # x = 1, x: str = 1
     r"|,\s{0,4}(?=\\?[\"'`])"  # set("x", "1")
     r"|\((?=[\"'`])"  # setX("1")
     r"|>\s{0,4}"  # <x>1</x>
     r"|,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,3}[:=]\s{0,3}"  # name: x, value: 1
     r"|\s{1,3}(?:is|was|to|as)\s{1,3}"  # the x is 1
-    r"|\s{1,2})"  # --x 1
 )
-_WRAP = r"(?:(?P<call>[A-Za-z_][\w.:]{0,40}!?)\(\s{0,4}(?=[bru]?[\"'`]))?"
-_VALUE = (
+_VALUE = re.compile(
+    r"(?:[A-Za-z_][\w.:]{0,40}!?\(\s{0,4}(?=[bru]?[\"'`]))?"  # String::from("1")
     r"(?:[bruf]{0,2}(?:\\\"(?P<e>[^\"\\\n]{4,300})\\\"|\"(?P<d>[^\"\n]{4,300})\"|'(?P<s>[^'\n]{4,300})'|`(?P<t>[^`\n]{4,300})`)"
-    r"|\\?[\"'`]?(?P<u>[^\s\"'`,;<>(){}\[\]|&\\]{6,300}))"
+    r"|\\?[\"'`]?(?P<u>[^\s\"'`,;<>(){}\[\]|&\\=]{6,300}={0,2}))"
 )
-_ASSIGNMENT = r"(?P<tail>[\w.-]{0,40}?)" + _CLOSE + _ASSIGN + _WRAP + _VALUE
 
 # A name that goes on like this is not the secret itself.
 _TAIL = re.compile(
@@ -59,50 +62,80 @@ _REFERENCE = re.compile(
 )
 
 
+_providers: Named | None = None
+
+
+def _named() -> Named:
+    global _providers
+    if _providers is None:
+        _providers = Named()
+    return _providers
+
+
 class Assignment(Rule):
     """A name that says "secret", an operator, and a value that looks like one."""
 
     __slots__ = ("password",)
 
     def __init__(self, name: str, literals: tuple[str, ...], *, password: bool) -> None:
-        super().__init__(name, literals, _ASSIGNMENT, specific=False)
+        super().__init__(name, literals, "", specific=False)
         self.password = password
 
-    def match(self, text: str, at: int, literal: str) -> tuple[int, int] | None:
-        """Return where the assigned value stands, or None."""
-        compiled = self._compiled
-        if compiled is None:
-            compiled = self._compiled = re.compile(self.pattern)
-        found = compiled.match(text, at + len(literal))
-        if found is None or _TAIL.search(found["tail"]):
+    def match(self, text: str, at: int, literal: str) -> Hit | None:
+        """Return the assigned value, as (start, end, name, specific), or None."""
+        rest = _REST.match(text, at + len(literal))
+        assert rest is not None  # every part of it may be empty
+        place = rest.end()
+        if text[place : place + 1] not in _NEXT:
+            return None
+        if rest[1] and _TAIL.search(rest[1]):
+            return None
+        assign = _ASSIGN.match(text, place)
+        if assign is not None:
+            place = assign.end()
+        elif text[place] == " " and _is_flag(text, at):
+            place += 1
+        else:
+            return None
+        found = _VALUE.match(text, place)
+        if found is None:
             return None
         group = found.lastgroup or "u"
         start, end = found.span(group)
         value = text[start:end]
         if is_weak(value) or _REFERENCE.fullmatch(value):
             return None
-        operator = found["op"].strip()
-        if not operator and not _is_flag(text, at):
-            return None
+        random = random_part(value)
+        if random >= 8:
+            named = _named().name(text[max(0, at - 40) : start], value)
+            if named:
+                return start, end, named, True
         if group == "u":
-            return self._bare(text, at, start, end, operator)
-        if " " in value and (not self.password or value.count(" ") > 3 or random_part(value) < 8):
+            if literal in value:
+                return None  # one keyword after another, not a value
+            end = self._bare(text, at, start, end, assign[0].strip() if assign else "")
+            return (start, end, self.name, False) if end else None
+        if " " in value and (not self.password or value.count(" ") > 3 or random < 8):
             return None
-        return (start, end) if self._secret(value, strict=False) else None
+        return (start, end, self.name, False) if self._secret(value, strict=False) else None
 
-    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> tuple[int, int] | None:
-        """Judge a value without quotes: in code it is mostly a name, in an environment file a secret."""
+    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> int:
+        """Judge a value without quotes: in code it is mostly a name, in an environment file a secret.
+
+        Returns:
+            where it ends, 0 when it is none.
+        """
         while end - start > 6 and text[end - 1] in ".:!?" and (end == len(text) or text[end].isspace()):
             end -= 1  # the end of a sentence
         value = text[start:end]
         following = text[end : end + 1]
         if following in ("(", "[", "{") or (following == "\\" and text[end + 1 : end + 2] not in "nrt\"'"):
-            return None
+            return 0
         # NAME=value and name: value to the end of the line are no code.
         tight = operator in ("=", ":", "") and (text[at : at + 1].isupper() or text[start - 1] in "=\"'") and (
             not following or following in "\n\r\"'&\\ "
         )  # fmt: skip
-        return (start, end) if self._secret(value, strict=not tight) else None
+        return end if self._secret(value, strict=not tight) else 0
 
     def _secret(self, value: str, *, strict: bool) -> bool:
         length = len(value)

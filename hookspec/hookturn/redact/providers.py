@@ -2,13 +2,16 @@
 
 ``TOKENS``: name, literals (each the beginning of a token), what follows.
 ``SHAPES``: name, literals, whole pattern, for formats whose fixed part is not at the beginning.
-``NAMED``: name, words that name the provider, value: secrets without a form of their own, found beside
-the provider's name and a word such as "key" or "token".
+``NAMED``: name, words that name the provider (lower case), value: secrets without a form of their own,
+assigned to a name that holds the provider's and a word such as "key" or "token".
 """
 
 from __future__ import annotations
 
+import re
+
 from .rules import Rule, basic_credentials, checksum_or_token, jwt, token_like, token_mixed, varied
+from .trie import trie
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def _upper(low: int, high: int = 0) -> str:
 
 
 _END = "(?![A-Za-z0-9])"  # for formats of a fixed length: a longer run is something else
+_HERE = (0, 0)
 _UUID = "[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{12}"
 
 TOKENS: tuple[tuple[str, str, str] | tuple[str, str, str, Check], ...] = (
@@ -251,36 +255,37 @@ TOKENS: tuple[tuple[str, str, str] | tuple[str, str, str, Check], ...] = (
     ("maxmind", "mmk_", _alnum(29)),
 )  # fmt: skip
 
-SHAPES: tuple[tuple[str, tuple[str, ...], str, int] | tuple[str, tuple[str, ...], str, int, Check], ...] = (
-    # name, literals, pattern, how far before the literal a match may begin, check
-    ("jwt", ("eyJ",), "eyJ" + _url(8, 4000) + r"\." + _url(8, 60000) + r"\." + _url(10, 4000) + r"(?:\." + _url(10, 60000) + r"\." + _url(10, 100) + ")?", 0, jwt),
-    ("jwt", ("eyJ",), "eyJ" + _url(20, 4000) + r"\.[A-Za-z0-9_-]{0,2000}\." + _url(10, 100) + r"\." + _url(10, 60000) + r"\." + _url(10, 100), 0, jwt),
-    ("terraform", (".atlasv1.",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", 14, token_like),
-    ("telegram", (":AA",), r"(?<![0-9A-Za-z])\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", 10, token_like),
-    ("openai", ("T3BlbkFJ",), r"sk-[A-Za-z0-9_-]{16,120}T3BlbkFJ[A-Za-z0-9_-]{16,120}", 125, token_like),
-    ("mailchimp", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", 32, token_like),
-    ("new-relic", ("NRAL",), r"(?<![A-Za-z0-9])[a-f0-9]{32,36}(?:FFFF)?NRAL(?![A-Za-z0-9])", 40, token_like),
-    ("maxmind", ("_mmk",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])", 36, token_like),
-    ("azure-storage", ("AccountKey=",), r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,90}={0,2})", 0),
-    ("azure-bus", ("SharedAccessKey=",), r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{40,60}={0,2})", 0),
-    ("azure-sas", ("sig=",), r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}(?:%3D|%3d|=){0,2})", 0),
-    ("azure-entra", ("Q~",), r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])", 4, token_mixed),
-    ("azure-devops", ("AZDO",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{72,80}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])", 80, token_like),
-    ("azure", ("JQQJ99",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![A-Za-z0-9])", 52, token_like),
-    ("azure", ("+ASt", "ACDb", "+ABa", "+AMC", "+AIoT", "APIM"), r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[A-Za-z0-9+/]{4,6}[AQgw]==", 76, token_like),
-    ("azure", ("AzFu", "AzSe", "AzCa", "AzEG", "AIoT", "+ACR", "AzMP"), r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{33,48}(?:AzFu|AzSe|AzCa|AzEG|AIoT|\+ACR|AzMP)[A-Za-z0-9+/_-]{5,7}={0,2}(?![A-Za-z0-9+/])", 48, token_like),
-    ("firebase", (":APA91b",), r"(?<![A-Za-z0-9])[A-Za-z0-9_-]{7,24}:APA91b[A-Za-z0-9_-]{100,180}", 24, token_like),
-    ("teams-webhook", (".webhook.office.com/",), r"[a-z0-9-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{60,90}/[A-Za-z]{5,30}/[a-f0-9]{32}/[A-Za-z0-9-]{30,80}(?:/[A-Za-z0-9_-]{20,80})?", 60),
-    ("discord-webhook", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d{17,20}/[A-Za-z0-9_-]{60,80}", 20),
-    ("zapier-webhook", ("hooks.zapier.com/",), r"hooks\.zapier\.com/hooks/catch/\d{5,9}/[A-Za-z0-9]{6,24}", 0),
-    ("putty", ("Private-Lines:",), r"Private-Lines: \d{1,3}\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{16,76}\s{1,2}){2,200}[A-Za-z0-9+/=]{0,76})", 0),
-    ("private-key", ("-----BEGIN",), r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr\"'+,]{0,12}[A-Za-z0-9-]{1,20}: [^\n\\]{1,90}){0,5}[\s\\nrt\"'+,>|]{0,40}[A-Za-z0-9+/=]{16}(?:(?!-----)[A-Za-z0-9+/=\s\\\"',.:>|-]){32,60000}(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?", 0),
-    ("wireguard", ("PrivateKey", "PresharedKey"), r"(?:PrivateKey|PresharedKey) ?= ?(?P<secret>[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)", 0),
-    ("docker", ('"auth":',), r'"auth":\s{0,4}"(?P<secret>[A-Za-z0-9+/]{12,400}={0,2})"', 0, basic_credentials),
-    ("kubernetes", ("client-key-data:",), r"client-key-data:\s{1,4}(?P<secret>[A-Za-z0-9+/]{100,8000}={0,2})", 0),
-    ("sidekiq", ("gems.contribsys.com", "enterprise.contribsys.com"), r"[a-f0-9]{8}:[a-f0-9]{8}@(?:gems|enterprise)\.contribsys\.com", 18),
-    ("gitlab-session", ("_gitlab_session=",), r"_gitlab_session=(?P<secret>[a-z0-9]{32,64})", 0),
-    ("discord", ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_.-])", 0, token_mixed),
+SHAPES: tuple[
+    tuple[str, tuple[str, ...], str, tuple[int, int]] | tuple[str, tuple[str, ...], str, tuple[int, int], Check], ...
+] = (
+    # name, literals, pattern, how far before the literal a match begins, check
+    ("jwt", ("eyJ",), "eyJ" + _url(8, 4000) + r"\." + _url(8, 60000) + r"\." + _url(10, 4000) + r"(?:\." + _url(10, 60000) + r"\." + _url(10, 100) + ")?", _HERE, jwt),
+    ("jwt", ("eyJ",), "eyJ" + _url(20, 4000) + r"\.[A-Za-z0-9_-]{0,2000}\." + _url(10, 100) + r"\." + _url(10, 60000) + r"\." + _url(10, 100), _HERE, jwt),
+    ("terraform", (".atlasv1.",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", (14, 14), token_like),
+    ("telegram", (":AA",), r"(?<![0-9A-Za-z])\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", (8, 10), token_like),
+    ("mailchimp", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", (32, 32), token_like),
+    ("new-relic", ("NRAL",), r"(?<![A-Za-z0-9])[a-f0-9]{32,36}(?:FFFF)?NRAL(?![A-Za-z0-9])", (32, 40), token_like),
+    ("maxmind", ("_mmk",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])", (36, 36), token_like),
+    ("azure-storage", ("AccountKey=",), r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,90}={0,2})", _HERE),
+    ("azure-bus", ("SharedAccessKey=",), r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{40,60}={0,2})", _HERE),
+    ("azure-sas", ("sig=",), r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}(?:%3D|%3d|=){0,2})", _HERE),
+    ("azure-entra", ("Q~",), r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])", (4, 4), token_mixed),
+    ("azure-devops", ("AZDO",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{72,80}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])", (72, 80), token_like),
+    ("azure", ("JQQJ99",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![A-Za-z0-9])", (52, 52), token_like),
+    ("azure", ("+ASt", "ACDb", "+ABa", "+AMC", "+AIoT", "APIM"), r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[A-Za-z0-9+/]{4,6}[AQgw]==", (76, 76), token_like),
+    ("azure", ("AzFu", "AzSe", "AzCa", "AzEG", "AIoT", "+ACR", "AzMP"), r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{33,48}(?:AzFu|AzSe|AzCa|AzEG|AIoT|\+ACR|AzMP)[A-Za-z0-9+/_-]{5,7}={0,2}(?![A-Za-z0-9+/])", (33, 48), token_like),
+    ("firebase", (":APA91b",), r":(?P<secret>APA91b[A-Za-z0-9_-]{100,180})", _HERE, token_like),
+    ("teams-webhook", (".webhook.office.com/",), r"\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{60,90}/[A-Za-z]{5,30}/[a-f0-9]{32}/[A-Za-z0-9-]{30,80}(?:/[A-Za-z0-9_-]{20,80})?", _HERE),
+    ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/\d{17,20}/[A-Za-z0-9_-]{60,80}", _HERE),
+    ("zapier-webhook", ("hooks.zapier.com/",), r"hooks\.zapier\.com/hooks/catch/\d{5,9}/[A-Za-z0-9]{6,24}", _HERE),
+    ("putty", ("Private-Lines:",), r"Private-Lines: \d{1,3}\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{16,76}\s{1,2}){2,200}[A-Za-z0-9+/=]{0,76})", _HERE),
+    ("private-key", ("-----BEGIN",), r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr\"'+,]{0,12}[A-Za-z0-9-]{1,20}: [^\n\\]{1,90}){0,5}[\s\\nrt\"'+,>|]{0,40}[A-Za-z0-9+/=]{16}(?:(?!-----)[A-Za-z0-9+/=\s\\\"',.:>|-]){32,60000}(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?", _HERE),
+    ("wireguard", ("PrivateKey", "PresharedKey"), r"(?:PrivateKey|PresharedKey) ?= ?(?P<secret>[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)", _HERE),
+    ("docker", ('"auth":',), r'"auth":\s{0,4}"(?P<secret>[A-Za-z0-9+/]{12,400}={0,2})"', _HERE, basic_credentials),
+    ("kubernetes", ("client-key-data:",), r"client-key-data:\s{1,4}(?P<secret>[A-Za-z0-9+/]{100,8000}={0,2})", _HERE),
+    ("sidekiq", ("gems.contribsys.com", "enterprise.contribsys.com"), r"[a-f0-9]{8}:[a-f0-9]{8}@(?:gems|enterprise)\.contribsys\.com", (18, 18)),
+    ("gitlab-session", ("_gitlab_session=",), r"_gitlab_session=(?P<secret>[a-z0-9]{32,64})", _HERE),
+    ("discord", ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_.-])", _HERE, token_mixed),
 )  # fmt: skip
 
 _H32, _H40, _H64 = _hex(32), _hex(40), _hex(64)
@@ -294,7 +299,7 @@ NAMED: tuple[tuple[str, str, str], ...] = (
     ("assemblyai", "assemblyai", _H32),
     ("atlassian", "atlassian jira confluence", _alnum(24)),
     ("auth0", "auth0", _url(64)),
-    ("aws-secret", "aws amazon secret|access secret_access", _base64(40)),
+    ("aws-secret", "aws amazon secret_access secretaccess", _base64(40)),
     ("azure", "azure cognitive openai", "(?:" + _H32 + "|" + _alnum(84) + ")"),
     ("beamer", "beamer", "b_" + _of("A-Za-z0-9=_-", 44)),
     ("bitbucket", "bitbucket", "(?:" + _of("a-zA-Z0-9_=-", 64) + "|" + _alnum(32) + ")"),
@@ -391,13 +396,6 @@ NAMED: tuple[tuple[str, str, str], ...] = (
     ("zhipu", "zhipu bigmodel", _H32 + r"\." + _alnum(16)),
 )  # fmt: skip
 
-# Between the provider's name and the value: a word that says that it is a credential, then an assignment
-# ("datadog_api_key = ...", "DD-API-KEY: ...", "the Heroku token is ...").
-_BETWEEN = (
-    r"[\w .\[\"'-]{0,30}?(?i:key|token|secret|passw|pwd|auth|credential|_pat\b|license|webhook)"
-    r"[\w-]{0,24}(?:\\?[\"'`\])]){0,3}\s{0,6}(?::=|=>|->|={1,2}|:|,|\s(?:is|was|are)\s)\s{0,6}(?:\\?[\"'`]){0,2}"
-)
-
 
 def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ways in which words stand in names: ``api|key`` is apikey, APIKEY, Apikey, apiKey and ApiKey."""
@@ -414,9 +412,7 @@ def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def either(literals: tuple[str, ...]) -> str:
     """Return the pattern for one of the literals."""
-    from re import escape
-
-    return "(?:" + "|".join(escape(literal) for literal in literals) + ")"
+    return "(?:" + "|".join(re.escape(literal) for literal in literals) + ")"
 
 
 def provider_rules() -> list[Rule]:
@@ -430,8 +426,28 @@ def provider_rules() -> list[Rule]:
     for name, literals, pattern, back, *checks in SHAPES:
         edge = name in ("jwt", "discord")
         rules.append(Rule(name, literals, pattern, checks[0] if checks else None, back=back, edge=edge))
-    for name, words, value in NAMED:
-        literals = spellings(tuple(words.split()))
-        pattern = either(literals) + _BETWEEN + f"(?P<secret>{value})(?![A-Za-z0-9_/+=-])"
-        rules.append(Rule(name, literals, pattern, token_like))
     return rules
+
+
+class Named:
+    """The provider-named secrets of the table NAMED: values without a form of their own."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[tuple[str, str]]] = {}
+        for name, words, value in NAMED:
+            for word in words.split():
+                self._values.setdefault(word, []).append((name, value))
+        self._words = re.compile(trie(self._values))
+
+    def name(self, context: str, value: str) -> str:
+        """Return the provider whose secret a value is, or "".
+
+        Parameters:
+            context: the text before the value, which may name a provider.
+            value: what is assigned.
+        """
+        for word in reversed(self._words.findall(context.lower())):
+            for name, pattern in self._values[word]:
+                if re.fullmatch(pattern, value):
+                    return name
+        return ""

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Hit = tuple[int, int, str, bool]
+
     # (text, start of the secret, its end) -> is it one?
     Check = Callable[[str, int, int], bool]
 
@@ -30,11 +32,11 @@ class Rule:
     Parameters:
         name: the rule's name, as it stands in ``[REDACTED:<name>:...]``: lower case, digits and hyphens.
         literals: texts of which one stands in every match.
-        pattern: matches from the literal's first character (``back`` 0), else anywhere around it.
+        pattern: matches from the literal's first character, or from ``back`` characters before it.
             A group named ``secret`` is what is replaced, else the whole match.
         check: a further test of a match, such as a checksum.
         specific: True for the documented format of a provider, False for a likely secret.
-        back: how many characters before the literal a match may begin.
+        back: how many characters before the literal a match begins: at least and at most.
         edge: the literal begins a token, so it counts only where one may begin.
     """
 
@@ -48,7 +50,7 @@ class Rule:
         check: Check | None = None,
         *,
         specific: bool = True,
-        back: int = 0,
+        back: tuple[int, int] = (0, 0),
         edge: bool = False,
     ) -> None:
         self.name = name
@@ -64,8 +66,8 @@ class Rule:
     def __repr__(self) -> str:
         return f"Rule({self.name!r})"
 
-    def match(self, text: str, at: int, literal: str) -> tuple[int, int] | None:
-        """Return where the secret stands whose literal was found at ``at``, or None.
+    def match(self, text: str, at: int, literal: str) -> Hit | None:
+        """Return the secret whose literal was found at ``at``, as (start, end, name, specific), or None.
 
         Parameters:
             text: the whole text.
@@ -78,15 +80,12 @@ class Rule:
         if compiled is None:
             # Most of the rules are never needed in a process: each is compiled at its first literal.
             compiled = self._compiled = re.compile(self.pattern)
-        if not self.back:
-            found = compiled.match(text, at)
-        else:
-            low = max(0, at - self.back)
-            found = compiled.search(text, low, at + len(literal) + 400)
-            while found is not None and not found.start() <= at < found.end():
-                if found.start() > at:
-                    return None
-                found = compiled.search(text, found.start() + 1, at + len(literal) + 400)
+        found = None
+        least, most = self.back
+        for start in range(max(0, at - most), at - least + 1):
+            found = compiled.match(text, start)
+            if found is not None:
+                break
         if found is None:
             return None
         start, end = found.span(self._group)
@@ -94,7 +93,7 @@ class Rule:
             return None
         if self.check is not None and not self.check(text, start, end):
             return None
-        return start, end
+        return start, end, self.name, self.specific
 
 
 def token_starts(text: str, at: int) -> bool:

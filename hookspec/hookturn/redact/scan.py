@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
+from .trie import trie
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .rules import Rule
-
-    Tree = dict[str, "Tree"]
 
 MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
 """What stands where a secret was: the rule's name, and what equal secrets have in common."""
@@ -75,7 +73,7 @@ class Scanner:
             )
             for literal in own
         }
-        self._search = re.compile(_trie(own)).search
+        self._search = re.compile(trie(own)).search
 
     def find(self, text: str) -> list[Finding]:
         """Return the secrets in ``text``, in order, none overlapping. What is redacted already is not looked at."""
@@ -104,14 +102,15 @@ class Scanner:
             for rule, literal in by_literal[hit.group()]:
                 if start < taken and not rule.specific:
                     continue
-                span = rule.match(text, start, literal)
-                if span is None:
+                matched = rule.match(text, start, literal)
+                if matched is None:
                     continue
-                found.append(Finding(rule.name, span[0] + offset, span[1] + offset, rule.specific))
+                low, high, name, specific = matched
+                found.append(Finding(name, low + offset, high + offset, specific))
                 if rule.specific:
-                    at = max(at, span[1])
+                    at = max(at, high)
                 else:
-                    taken = span[1]
+                    taken = high
                 break
         return _apart(found) if len(found) > 1 else found
 
@@ -128,22 +127,3 @@ def _apart(found: list[Finding]) -> list[Finding]:
         named = finding if finding.specific and not last.specific else last
         result[-1] = Finding(named.rule, last.start, max(last.end, finding.end), named.specific)
     return result
-
-
-def _trie(words: Any) -> str:
-    """Return a pattern for the longest of the words, with common beginnings shared: far faster than alternatives."""
-    tree: Tree = {}
-    for word in words:
-        node = tree
-        for character in word:
-            node = node.setdefault(character, {})
-        node[""] = {}
-    return _branch(tree)
-
-
-def _branch(node: Tree) -> str:
-    rest = [re.escape(character) + _branch(below) for character, below in sorted(node.items()) if character]
-    if not rest:
-        return ""
-    pattern = rest[0] if len(rest) == 1 else "(?:" + "|".join(rest) + ")"
-    return f"(?:{pattern})?" if "" in node else pattern

@@ -1,0 +1,70 @@
+"""What the builtins' commands share: finding a project's files, and printing texts that come from outside."""
+
+from __future__ import annotations
+
+import os
+
+from hookturn import HookturnError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def project_file(start: str | None, name: str) -> str:
+    """Return the path of a file in ``.hookturn``, of the nearest project that has it.
+
+    Parameters:
+        start: a folder in the project; None for the current one.
+        name: the file's name.
+
+    Raises:
+        HookturnError: when no folder above has one.
+    """
+    folder = first = os.path.abspath(start or os.getcwd())
+    while True:
+        path = os.path.join(folder, ".hookturn", name)
+        if os.path.lexists(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            raise HookturnError(
+                f"there is no .hookturn/{name} in {first} or above it; name the file, or the project with --project"
+            )
+        folder = above
+
+
+def emit(value: Any) -> None:
+    """Print one JSON document (ASCII, so that lone surrogates are valid)."""
+    from json import dumps
+
+    print(dumps(value, indent=2))
+
+
+def printable(text: object, limit: int = 0) -> str:
+    """Return a text as a terminal may show it: control characters escaped, cut at ``limit`` characters (0: never)."""
+    line = str(text)
+    if limit and len(line) > limit:
+        line = f"{line[: limit - 3]}..."
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, texts: int = 1) -> None:
+    """Print an aligned table.
+
+    Parameters:
+        headers: the columns' names.
+        rows: the cells.
+        texts: how many of the first columns hold texts; the others are numbers, aligned to the right.
+    """
+    cells = [list(headers), *([printable(cell, 60) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    for row in cells:
+        parts = [
+            cell.ljust(width) if column < texts else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(parts).rstrip())

@@ -1,0 +1,283 @@
+"""Figures of each turn: tokens, tool calls with their latency, denials, rewrites, edited files, time in hooks.
+
+They are collected in memory and written to SQLite in one transaction a turn.
+``hookturn stats`` reads them.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+
+from hookturn import Warn, hookimpl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from hookturn import Answer, Context
+    from hookturn.events import OutcomeEvent, TurnComplete, TurnStart
+
+    from .store import Store
+
+    Place = tuple[str, str]  # the file, and the folder that is trusted as it is
+
+MAX_CALLS = 1000
+"""Tool calls of one turn that are held in memory before they are written."""
+
+MAX_WAITING = 10_000
+"""Turns that wait in memory while the file cannot be written; older ones are dropped."""
+
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+class Config:
+    """Settings of turn-stats.
+
+    Attributes:
+        path: the SQLite file, relative to the project's folder.
+    """
+
+    path: str = ".hookturn/stats.sqlite"
+
+    def validate(self) -> None:
+        """Refuse an empty path.
+
+        Raises:
+            ValueError: naming the setting.
+        """
+        if not self.path or "\0" in self.path:
+            raise ValueError("path must name a file")
+
+
+class Figures:
+    """What happened in one turn of one agent since it was last written.
+
+    Counts are what is to be added to the stored ones; ``usage``, ``seconds`` and ``edited`` replace them.
+    """
+
+    __slots__ = (
+        "agent",
+        "agent_id",
+        "calls",
+        "continued",
+        "denials",
+        "edited",
+        "ended",
+        "failures",
+        "fires",
+        "hooks",
+        "host",
+        "injections",
+        "micros",
+        "model",
+        "parent_agent",
+        "place",
+        "replies",
+        "rewrites",
+        "seconds",
+        "session_id",
+        "started",
+        "tokens",
+        "turn",
+        "usage",
+        "warnings",
+    )
+
+    def __init__(self, event: Any, place: Place) -> None:
+        self.place = place
+        self.session_id: str = event.session_id
+        self.agent_id: str = event.agent_id
+        self.turn: int = event.turn
+        self.agent: str = event.agent
+        self.parent_agent: str = event.parent_agent
+        self.host: str = event.host
+        self.started: float = event.time
+        self.ended: float | None = None
+        self.seconds: float | None = None
+        self.model = ""
+        self.tokens = [0, 0, 0, 0]
+        self.usage: list[int] | None = None
+        self.edited: list[str] | None = None
+        self.calls: list[tuple[float, str, str, str, str, float]] = []
+        self.hooks: dict[str, list[int]] = {}
+        self.fires = self.denials = self.rewrites = self.replies = self.injections = 0
+        self.warnings = self.failures = self.continued = 0
+        self.micros = 0.0
+
+
+class TurnStats:
+    """The plugin.
+
+    Parameters:
+        config: its settings.
+    """
+
+    hookturn_name = "turn-stats"
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._lock = Lock()  # of the figures in memory
+        self._running: dict[tuple[str, str, bool], Figures] = {}
+        self._waiting: dict[Place, list[Figures]] = {}
+        self._files = Lock()  # of the stores; never taken inside the other one
+        self._stores: dict[Place, Store] = {}
+        self._warned = False
+
+    @hookimpl
+    def on_turn_start(self, event: TurnStart, ctx: Context) -> None:
+        """Begin a turn; what happened in the session since the last one belongs to it."""
+        with self._lock:
+            figures = self._of(event, ctx)
+            if figures.ended is None and figures.turn not in (0, event.turn) and figures.calls:
+                self._wait(self._running.pop((event.session_id, event.agent_id, event.dry_run)))
+                figures = self._of(event, ctx)
+            figures.turn = event.turn
+            figures.started = event.time
+
+    @hookimpl(trylast=True)
+    def on_turn_complete(self, event: TurnComplete, ctx: Context) -> None:
+        """Note the turn's own totals; they are written when its outcome is known."""
+        with self._lock:
+            figures = self._of(event, ctx)
+            figures.ended = event.time
+            figures.seconds = event.duration
+            if event.usage:
+                figures.usage = _tokens(event.usage)
+            figures.edited = [path for path in event.edited_files if isinstance(path, str)]
+
+    @hookimpl(trylast=True)
+    def on_outcome(self, event: OutcomeEvent, ctx: Context) -> Answer | None:
+        """Count; write at the end of a turn and of the session."""
+        before, out = event.before, event.outcome
+        timing = before.timing
+        with self._lock:
+            figures = self._running.get((event.session_id, event.agent_id, event.dry_run))
+            if figures is None:
+                figures = self._of(event, ctx)
+            figures.fires += 1
+            figures.micros += out.micros
+            if out.hooks or out.decision is not None:
+                _count(figures, out, timing)
+            if timing == "post_tool_execution":
+                figures.calls.append(
+                    (before.time, before.call_id, before.tool, before.kind, before.status, before.duration)
+                )
+                if before.status == "denied":
+                    figures.denials += 1
+                if len(figures.calls) < MAX_CALLS:
+                    return None
+            elif timing == "on_model_response":
+                figures.model = before.model or figures.model
+                for place, count in enumerate(_tokens(before.usage)):
+                    figures.tokens[place] += count
+                return None
+            elif timing == "on_turn_complete":
+                if out.continue_reason:
+                    return None
+            elif timing != "on_session_end":
+                return None
+            for key in list(self._running):
+                if key[0] == event.session_id and (timing == "on_session_end" or key[1] == event.agent_id):
+                    self._wait(self._running.pop(key))
+        return self._write(ctx)
+
+    @hookimpl
+    def on_dispose(self, ctx: Context) -> None:
+        """Write what is left and close the files."""
+        with self._lock:
+            for figures in self._running.values():
+                self._wait(figures)
+            self._running.clear()
+        self._write(ctx)
+        with self._files:
+            for store in self._stores.values():
+                store.close()
+            self._stores.clear()
+
+    def _of(self, event: Any, ctx: Context) -> Figures:
+        key = (event.session_id, event.agent_id, event.dry_run)
+        figures = self._running.get(key)
+        if figures is None:
+            base = ctx.output_dir if event.dry_run else ctx.project_dir
+            name = os.path.basename(self.config.path) if event.dry_run else self.config.path
+            figures = self._running[key] = Figures(event, (os.path.abspath(os.path.join(base, name)), base))
+            if len(self._running) > MAX_WAITING:  # sessions that never end
+                self._wait(self._running.pop(next(iter(self._running))))
+        return figures
+
+    def _wait(self, figures: Figures) -> None:
+        waiting = self._waiting.setdefault(figures.place, [])
+        waiting.append(figures)
+        if len(waiting) > MAX_WAITING:
+            del waiting[0]
+
+    def _write(self, ctx: Context) -> Answer | None:
+        """Write what waits; says once when that is impossible."""
+        trouble = ""
+        with self._files:
+            with self._lock:
+                due, self._waiting = self._waiting, {}
+            for place, figures in due.items():
+                try:
+                    self._store(place).add(figures)
+                except Exception as error:
+                    trouble = f"The statistics {place[0]} cannot be written ({type(error).__name__}: {error})"
+                    with self._lock:
+                        self._waiting[place] = [*figures, *self._waiting.get(place, [])]
+        if not trouble or self._warned:
+            return None
+        self._warned = True
+        text = f"{trouble}; they are kept in memory until they can."
+        ctx.log.warning("{}", text)
+        return Warn(text)
+
+    def _store(self, place: Place) -> Store:
+        store = self._stores.get(place)
+        if store is None:
+            from .store import Store
+
+            store = self._stores[place] = Store(*place)
+        return store
+
+
+def _count(figures: Figures, out: Any, timing: str) -> None:
+    """Add what hooks and rules said in one outcome."""
+    if out.denied and timing not in ("on_tool_call_start", "pre_tool_execution"):
+        figures.denials += 1  # a denied tool call is counted at its end
+    figures.rewrites += len(out.rewrites)
+    figures.replies += out.replied
+    figures.injections += len(out.injected)
+    figures.warnings += len(out.warnings)
+    figures.failures += len(out.failures)
+    figures.continued += bool(out.continue_reason)
+    for record in out.hooks:
+        if not record.matched:
+            continue
+        row = figures.hooks.get(record.name)
+        if row is None:
+            row = figures.hooks[record.name] = [0, 0, 0, 0]
+        row[0] += len(record.answers)
+        row[1] += any(type(answer).__name__ in ("Deny", "Block") for answer in record.answers)
+        row[2] += bool(record.error)
+        row[3] += record.would
+
+
+def _tokens(usage: Any) -> list[int]:
+    counts = [usage.get(name, 0) for name in TOKENS]
+    return [
+        int(n) if isinstance(n, (int, float)) and not isinstance(n, bool) and n - n == 0 else 0
+        for n in counts
+    ]
+
+
+def plugin(config: Config | None = None) -> Any:
+    """Return the plugin; the entry point ``turn-stats``.
+
+    Parameters:
+        config: its settings; default: all defaults.
+    """
+    return TurnStats(config or Config())
+
+
+plugin.Config = Config  # type: ignore[attr-defined]
