@@ -150,9 +150,8 @@ class Survey:
         self.declarations: list[Declaration] = []
         self._guards = guards
         self._declare()
-        self.blocked = {
-            normal(name) for name in (*disable, *os.environ.get(DISABLE, "").split(",")) if name.strip()
-        }
+        names = [*disable, *os.environ.get(DISABLE, "").split(",")]
+        self.blocked = {normal(name.strip()) for name in names if name.strip()}
         autoload = os.environ.get(NO_AUTOLOAD, "").strip().lower() in ("", "0", "false", "no")
         self.autoload = autoload and self.setting("autoload", True) is True
         self.wanted = self._wanted()

@@ -82,7 +82,7 @@ def declarations(
         replaces: names of the user's hooks, which a project's hook of that name replaces.
         guards: find out which hooks are guards; needed to trust them, not to compare them.
     """
-    from os.path import realpath
+    from os.path import realpath, relpath
 
     from ..runners import answer
     from .secrets import commands
@@ -95,7 +95,9 @@ def declarations(
         files = _files(more.pop("path", ""), argvs, model.base_dir)
         for program in argvs:
             what += f", runs {' '.join(program)}"
-        digest = _digest({"key": key, "base": model.document.file, "raw": raw, "files": files})
+        # Relative to the declaring file, so that a link to the project is the project.
+        content = {relpath(file, model.base_dir): digest for file, digest in files.items()}
+        digest = _digest({"key": key, "base": model.document.file, "raw": raw, "files": content})
         found.append(Declaration(root, key, digest, what, source, files, **more))
 
     for entry in model.hooks:
