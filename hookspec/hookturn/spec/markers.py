@@ -93,8 +93,10 @@ class HookimplMarker:
         }
 
         def mark(target: Any) -> Any:
-            setattr(target, OPTIONS, options)
-            target.hookturn_impl = for_pluggy
+            # Notes on the wrapper would be lost: what is called is the function in it.
+            noted: Any = target.__func__ if isinstance(target, (staticmethod, classmethod)) else target
+            setattr(noted, OPTIONS, options)
+            noted.hookturn_impl = for_pluggy
             return target
 
         return mark if function is None else mark(function)
