@@ -203,15 +203,19 @@ class Engine:
             RegistrationError: when it is refused, or its on_load fails.
         """
         with self._lock:
-            record = self.registry.add(
-                plugin,
-                name,
-                source=source,
-                layer=layer,
-                distribution=distribution,
-                config=config,
-                options=options,
-            )
+            try:
+                record = self.registry.add(
+                    plugin,
+                    name,
+                    source=source,
+                    layer=layer,
+                    distribution=distribution,
+                    config=config,
+                    options=options,
+                )
+            except RegistrationError as error:
+                self.failed.append(error)
+                raise
             record.context = lambda event: HookContext(self, record, event)
             self._changed()
         try:
@@ -223,6 +227,9 @@ class Engine:
             )
             self.failed.append(refused)
             raise refused from error
+        except BaseException:
+            self.unregister(record.name)
+            raise
         return record
 
     def unregister(self, name: str) -> None:

@@ -178,6 +178,14 @@ class Registry:
                     hook=name,
                     distribution=distribution,
                 )
+            if list(inspect.signature(function).parameters) != ["event", "ctx"]:
+                raise RegistrationError(
+                    owner,
+                    "a hook specification takes exactly `event` and `ctx`",
+                    f"Write `def {name}(event, ctx)`.",
+                    hook=name,
+                    distribution=distribution,
+                )
             found.append(function)
         if not found:
             raise RegistrationError(
@@ -266,7 +274,7 @@ class Registry:
             )
         try:
             hash(plugin)
-        except TypeError:
+        except Exception:
             raise record.error(
                 "plugins must be hashable", "Define `__hash__`, or use `eq=False` for a dataclass."
             ) from None
@@ -281,8 +289,8 @@ class Registry:
                 continue
             if isinstance(static, partial) and name in known:
                 raise record.error("a functools.partial is never called by pluggy", "Write a function.", name)
-            method = getattr(plugin, name, None)
-            marks = getattr(method, "hookturn_impl", None)
+            method = _attribute(plugin, name)
+            marks = _attribute(method, "hookturn_impl")
             if not isinstance(marks, dict):
                 if name in known and inspect.isroutine(method):
                     unmarked.append(name)
@@ -378,6 +386,10 @@ class Registry:
         options["tryfirst"], options["trylast"] = bool(marks.get("tryfirst")), bool(marks.get("trylast"))
         for key, value in record.options.items():
             if key == "phase":
+                if value not in ("before", "after", "", None):
+                    raise record.error(
+                        "phase must be one of before, after", "Leave it out for neither.", name
+                    )
                 options["tryfirst"], options["trylast"] = value == "before", value == "after"
             elif key in _DEFAULTS:
                 options[key] = value
@@ -424,8 +436,16 @@ def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _routines(owner: Any) -> list[Any]:
     names = list(vars(owner)) if inspect.ismodule(owner) else dir(owner)
-    values = (getattr(owner, name, None) for name in names if not name.startswith("__"))
+    values = (_attribute(owner, name) for name in names if not name.startswith("__"))
     return [value for value in values if inspect.isroutine(value)]
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """The attribute, or None: what stands in a plugin's namespace may raise anything when it is looked at."""
+    try:
+        return getattr(owner, name, None)
+    except Exception:  # a descriptor, a proxy outside of its context
+        return None
 
 
 def _name_of(plugin: object) -> str:
