@@ -1,0 +1,137 @@
+"""``hookturn explain``: the order of a timing's hooks and, for an event, what each would say, without effect."""
+
+from __future__ import annotations
+
+from .outcomes import outcome_json, said, show_result
+from .output import DECISION_STYLES, emit, paint, say, short, table
+from .project import add_options, dry_project, note_problems
+from .reading import add_event_options, make_event, read_fields, timing_of
+from .steps import filters_text, notes_text, step_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from ..engine.engine import Engine
+    from ..engine.outcome import HookRecord, Outcome
+    from ..engine.plan import Step
+    from ..spec.events import Event
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "explain",
+        help="show the order of a timing's hooks, and what they would say of an event",
+        description="Show the hooks of a timing in their order. With --event, call them with a dry event and "
+        "show which match, what each says, the merged result and the time that each takes.",
+    )
+    add_event_options(parser)
+    add_options(parser)
+    parser.set_defaults(func=run)
+
+
+def run(args: Namespace) -> int:
+    """Explain a timing."""
+    fields, source = read_fields(args.event)
+    event = outcome = rule = None
+    pending = ""
+    with dry_project(args) as assembled:
+        engine = assembled.engine
+        spec = timing_of(engine, args.timing)
+        plan = engine.plan(spec.name)
+        steps = plan.steps if plan is not None else ()
+        if args.event is not None:
+            event = make_event(spec, fields, source, args.agent)
+            outcome = engine.decide(event, measure=True)
+            rule = _rule(engine, outcome.event)
+            pending = engine.take_injected(event.session_id)
+    note_problems(assembled)
+    rows = [(step, _record(step, outcome, args.agent)) for step in steps]
+    if args.json:
+        emit(
+            {
+                "schema": 1,
+                "timing": spec.name,
+                "hooks": [_row_json(step, record, outcome is not None) for step, record in rows],
+                "rule": rule,
+                "outcome": outcome_json(outcome, pending) if outcome is not None else None,
+            }
+        )
+        return 0
+    say(f"{paint(spec.name, 'bold')}: {_count_text(len(steps))}")
+    _table(rows, outcome is not None)
+    if rule is not None:
+        say(f"  rule: {rule['decision']}, {short(rule['reason'])}")
+    if outcome is not None:
+        say()
+        show_result(outcome, pending)
+    return 0
+
+
+def _rule(engine: Engine, event: Event) -> dict[str, str] | None:
+    """Return what the permission rules alone say of the call as rewritten, or None."""
+    from ..engine.engine import LADDER_TIMINGS
+
+    if engine.permissions is None or event.timing not in LADDER_TIMINGS:
+        return None
+    vote = engine.permissions.vote(event)  # type: ignore[arg-type]
+    if vote is None:
+        return None
+    return {"decision": vote.decision, "by": vote.by, "reason": vote.reason}
+
+
+def _record(step: Step, outcome: Outcome | None, agent: str | None) -> HookRecord:
+    """Return what became of a hook; without an event, only whether it listens to the agent."""
+    if outcome is not None:
+        for record in outcome.hooks:
+            if record.plugin == step.plugin:
+                return record
+    from ..engine.match import Filter
+    from ..engine.outcome import HookRecord
+    from ..spec.events import Event
+
+    why = ""
+    if outcome is None and agent is not None and step.filter is not None:
+        why = Filter(agents=step.filter.agents).why_not(Event(type="explain", agent=agent))
+    return HookRecord(
+        step.name, step.plugin, step.source, step.tier_name, step.priority, matched=not why, why=why
+    )
+
+
+def _row_json(step: Step, record: HookRecord, called: bool) -> dict[str, Any]:
+    row = {**step_json(step), **record.to_json()}
+    if not called:
+        row["matched"] = None if record.matched else False
+    return row
+
+
+def _count_text(number: int) -> str:
+    if not number:
+        return "no hook is registered here"
+    return "1 hook" if number == 1 else f"{number} hooks, in this order"
+
+
+def _table(rows: list[tuple[Step, HookRecord]], called: bool) -> None:
+    if not rows:
+        return
+    table(
+        ("#", "tier", "priority", "hook", "source", "filters", "notes", "micros", "said" if called else ""),
+        [
+            (
+                str(number),
+                step.tier_name,
+                str(step.priority),
+                step.name,
+                step.source,
+                filters_text(step),
+                notes_text(step),
+                f"{record.micros:.0f}" if called and record.matched else "",
+                said(record) if called else record.why and f"not called: {record.why}",
+            )
+            for number, (step, record) in enumerate(rows, 1)
+        ],
+        right=("#", "priority", "micros"),
+        styles=DECISION_STYLES,
+    )

@@ -1,0 +1,37 @@
+"""``hookturn new``: a plugin project to start from."""
+
+from __future__ import annotations
+
+from .output import clean, emit, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "new",
+        help="make a plugin project to start from, with a test that passes",
+        description="Make a plugin project: a hook, its entry point, and a test that passes.",
+    )
+    parser.add_argument("name", metavar="NAME", help="the plugin's name, such as no-force-push")
+    parser.add_argument(
+        "--directory", metavar="DIR", help="where to make the project's folder; default: the current one"
+    )
+    parser.set_defaults(func=run)
+
+
+def run(args: Namespace) -> int:
+    """Make the project."""
+    from ..testing.scaffold import create
+
+    files = create(args.name, args.directory or args.project or ".")
+    if args.json:
+        emit({"schema": 1, "name": args.name, "files": [str(file) for file in files]})
+        return 0
+    for file in files:
+        say(clean(str(file)))
+    return 0

@@ -1,0 +1,60 @@
+"""A hook of a plan as ``hooks`` and ``explain`` show it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..engine.plan import Step
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """Return what is known of a hook before it is called.
+
+    ``timeout`` is in seconds; ``filters`` has a list or null for each of tools, agents and event_types.
+    """
+    chosen = step.filter
+    return {
+        "name": step.name,
+        "plugin": step.plugin,
+        "source": step.source,
+        "layer": step.owner.layer,
+        "tier": step.tier_name,
+        "priority": step.priority,
+        "guard": step.guard,
+        "enforced": step.enforced,
+        "mode": "monitor" if step.monitor else "enforce",
+        "on_failure": "deny" if step.fails_closed else "ignore",
+        "timeout": step.timeout,
+        "asynchronous": step.is_async,
+        "filters": {
+            "tools": _words(chosen.tools if chosen else None),
+            "agents": _words(chosen.agents if chosen else None),
+            "event_types": _words(chosen.event_types if chosen else None),
+        },
+    }
+
+
+def _words(given: tuple[str, ...] | None) -> list[str] | None:
+    return None if given is None else list(given)
+
+
+def filters_text(step: Step) -> str:
+    """Return the conditions of a hook in one line, or an empty string."""
+    filters = step_json(step)["filters"]
+    return "; ".join(f"{name}: {', '.join(words)}" for name, words in filters.items() if words is not None)
+
+
+def notes_text(step: Step) -> str:
+    """Return what is special about a hook: monitor mode, failing closed, coroutine."""
+    notes = []
+    if step.guard:
+        notes.append("enforced" if step.enforced else "yields to always_allow")
+    elif step.fails_closed:
+        notes.append("fails closed")
+    if step.monitor:
+        notes.append("monitor only")
+    if step.is_async:
+        notes.append("async")
+    return ", ".join(notes)

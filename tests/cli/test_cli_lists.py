@@ -1,0 +1,142 @@
+"""``hookturn plugins`` and ``hookturn hooks``: what there is, in force or not, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+PLUGIN = """\
+from hookturn import Warn, hookimpl
+
+@hookimpl(tryfirst=True, tools=["bash"], timeout=3)
+async def pre_tool_execution(event):
+    return Warn("x")
+"""
+
+
+@pytest.fixture
+def installed(ruled, plugin_path):
+    env = plugin_path(
+        "hookturn-demo",
+        "[hookturn]\ndemo = demo_plugin\nbroken = broken_plugin\nexits = exiting_plugin\nother = demo_plugin:nothing\n",
+        demo_plugin=PLUGIN,
+        broken_plugin="import no_such_module_anywhere\n",
+        exiting_plugin="raise SystemExit(3)\n",
+    )
+    ruled.env.update(
+        env, HOOKTURN_DISABLE_PLUGIN_AUTOLOAD="", HOOKTURN_DISABLE_PLUGINS="audit-log,turn-stats,error-report"
+    )
+    return ruled
+
+
+def rows(ran):
+    assert ran.code == 0, ran
+    return {row["name"]: row for row in ran.json["plugins"]}
+
+
+def test_plugins_tells_state_and_reason_of_each(installed):
+    found = rows(installed("plugins", "--json"))
+    assert found["demo"].keys() >= {"name", "kind", "state", "reason", "distribution", "source", "hooks"}
+    assert (found["demo"]["kind"], found["demo"]["state"]) == ("pip", "loaded")
+    assert found["demo"]["distribution"] == "hookturn-demo 1.0"
+    assert found["demo"]["hooks"] == ["pre_tool_execution"]
+    assert found["broken"]["state"] == "failed"
+    assert "No module named 'no_such_module_anywhere'" in found["broken"]["reason"]
+    assert found["exits"]["state"] == "failed"
+    assert "SystemExit" in found["exits"]["reason"]
+    assert found["other"]["state"] == "failed"
+    assert (found["no-rm"]["kind"], found["no-rm"]["state"]) == ("config", "loaded")
+    assert found["no-rm"]["source"] == "hookturn.yaml:2"
+    assert (found["self-protection"]["kind"], found["self-protection"]["state"]) == ("builtin", "loaded")
+
+
+def test_plugins_that_are_left_out_say_so(installed):
+    installed.write("hookturn.yaml", "plugins: {demo: false}\n")
+    assert installed("trust", "--yes").code == 0
+    found = rows(installed("plugins", "--json", "-p", "no:broken", "-p", "no:exits"))
+    assert found["demo"]["state"] == "disabled"
+    assert "hookturn.yaml:1" in found["demo"]["reason"]
+    assert found["broken"]["state"] == found["exits"]["state"] == "blocked"
+    found = rows(installed("plugins", "--json", env={"HOOKTURN_DISABLE_PLUGINS": "broken, exits"}))
+    assert found["broken"]["state"] == found["exits"]["state"] == "blocked"
+
+
+def test_an_untrusted_hook_is_listed(cli):
+    cli.write("hookturn.yaml", "hooks: [{name: own, run: {module: own.py}}]")
+    cli.write("own.py", "open('ran', 'w')\ndef on_turn_start(event): pass\n")
+    found = rows(cli("plugins", "--json"))
+    assert found["own"]["state"] == "untrusted"
+    assert "hookturn trust" in found["own"]["reason"]
+    assert not (cli.project / "ran").exists()
+
+
+def test_plugins_for_people(installed):
+    ran = installed("plugins")
+    lines = ran.out.split("\n")
+    assert lines[0].split() == ["name", "kind", "state", "distribution", "source", "hooks", "reason"]
+    for name in ("demo", "broken", "no-rm", "self-protection"):
+        assert any(line.startswith(f"{name} ") for line in lines)
+    assert "loaded in" in lines[-2]
+    assert str(installed.project) in lines[-2]
+
+
+def test_hooks_are_listed_per_timing_in_order(installed):
+    ran = installed("hooks", "--json")
+    timings = ran.json["timings"]
+    hooks = timings["pre_tool_execution"]
+    assert [hook["name"] for hook in hooks] == ["demo", "no-rm", "self-protection"]
+    demo = hooks[0]
+    assert (demo["tier"], demo["priority"], demo["asynchronous"], demo["timeout"]) == ("before", 50, True, 3)
+    assert demo["filters"]["tools"] == ["bash"]
+    assert (demo["plugin"], demo["layer"], demo["mode"], demo["guard"]) == (
+        "demo",
+        "installed",
+        "enforce",
+        False,
+    )
+    assert "on_turn_start" not in timings
+    assert installed("hooks", "on_turn_start", "--json").json["timings"] == {"on_turn_start": []}
+    assert list(installed("hooks", "--all", "--json").json["timings"])[:2] == [
+        "on_session_start",
+        "on_message_received",
+    ]
+
+
+def test_hooks_for_people(installed):
+    ran = installed("hooks")
+    lines = ran.out.split("\n")
+    place = lines.index("pre_tool_execution")
+    assert lines[place + 1].split() == ["tier", "priority", "hook", "source", "filters", "notes"]
+    assert lines[place + 2].split()[:3] == ["before", "50", "demo"]
+    assert lines[place + 2].endswith("async")
+    assert installed("hooks", "on_turn_start").out == "on_turn_start\n  no hook\n"
+
+
+def test_an_empty_project(cli):
+    assert rows(cli("plugins", "--json")).keys() >= {"self-protection"}
+    assert list(cli("hooks", "--json").json["timings"]) == ["pre_tool_execution"]
+    ran = cli("hooks", "-p", "no:self-protection")
+    assert ran.out.startswith("No hook is in force here.")
+    assert cli("hooks", "-p", "no:self-protection", "--json").json["timings"] == {}
+
+
+def test_another_configuration(ruled, tmp_path):
+    other = tmp_path / "other config.yaml"
+    other.write_text("hooks: [{name: mine, timings: [on_turn_start], run: {answer: {warn: x}}}]")
+    timings = ruled("hooks", "--json", "--with", str(other)).json["timings"]
+    assert [hook["name"] for hook in timings["on_turn_start"]] == ["mine"]
+    assert [hook["name"] for hook in timings["pre_tool_execution"]] == ["self-protection"]
+
+
+@pytest.mark.parametrize("command", ["plugins", "hooks"])
+def test_problems_are_noted_on_standard_error(installed, command):
+    ran = installed(command, "--json")
+    assert ran.json["schema"] == 1
+    assert ran.err.startswith("hookturn: ")
+    assert "hookturn check" in ran.err
+
+
+def test_listing_leaves_nothing_behind(ruled):
+    before = sorted(ruled.project.rglob("*"))
+    for command in ("plugins", "hooks", "check"):
+        assert ruled(command).code == 0
+    assert sorted(ruled.project.rglob("*")) == before
