@@ -90,6 +90,9 @@ class Timeline(Watcher):
         self._call(result.tool, result.args, step.status, result.duration, step.agent_id)
         if step.error and step.status in ("error", "denied"):
             self._line(f"          {one_line(step.error)}", "2")
+        if result.outcome is not None and result.outcome.rewrites:
+            names = ", ".join(dict.fromkeys(change.by for change in result.outcome.rewrites))
+            self._line(f"        ~ the result was rewritten by {names}", "33")
         if result.denied_by:
             self._line(f"        x result withheld by {result.denied_by}", "31")
         for text in result.injected:
