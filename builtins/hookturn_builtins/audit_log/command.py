@@ -19,15 +19,15 @@ NAME = "audit.jsonl"
 def add_parser(subparsers: Any) -> None:
     """Add the command to ``hookturn``."""
     parser = subparsers.add_parser("audit", help="verify and read the audit trail")
-    parser.set_defaults(run=lambda args: _usage(parser))
+    parser.set_defaults(func=lambda args: _usage(parser))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     verify = commands.add_parser("verify", help="check the chain and name the first bad line")
     verify.add_argument("path", nargs="?", help="the trail; default: the project's .hookturn/audit.jsonl")
-    verify.set_defaults(run=run_verify)
+    verify.set_defaults(func=run_verify)
     tail = commands.add_parser("tail", help="print the newest records")
     tail.add_argument("path", nargs="?", help="the trail; default: the project's .hookturn/audit.jsonl")
     tail.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="how many (default 20)")
-    tail.set_defaults(run=run_tail)
+    tail.set_defaults(func=run_tail)
 
 
 def _usage(parser: argparse.ArgumentParser) -> int:

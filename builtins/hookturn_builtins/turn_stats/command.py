@@ -19,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser("stats", help="figures of turns, tools and hooks")
     parser.add_argument("path", nargs="?", help="the file; default: the project's .hookturn/stats.sqlite")
     parser.add_argument("--session", default="", metavar="ID", help="only this session, with its turns")
-    parser.set_defaults(run=run)
+    parser.set_defaults(func=run)
 
 
 def run(args: Any) -> int:
