@@ -367,3 +367,18 @@ for number in range(10):
     assert sorted(os.path.basename(path) for path in store["projects"]) == sorted(
         f"{worker}-{number}" for worker in range(4) for number in range(10)
     )
+
+
+def test_a_changed_answer_that_only_tightens_counts_as_it_is(project, states):
+    text = "hooks: [{name: d, timings: [pre_tool_execution], run: {answer: {deny: one}}%s}]\n"
+    project.config(text % "")
+    project.trust()
+    project.config((text % "").replace("one", "two"))
+    assert project.fire().reason == "two"
+    assert project.survey().pending() == []
+    # a guard that was trusted is another matter
+    project.config(text % ", guard: true")
+    project.trust()
+    project.config(text % ", guard: true, filter: {tools: [nothing]}")
+    assert "has changed since it was trusted" in project.fire().reason
+    assert [item.state for item in project.survey().pending()] == ["changed"]

@@ -10,6 +10,7 @@ from .secrets import resolve
 from .setup import SetUp
 from .standins import allowance, refusal
 from .survey import DISABLE, REVIEW, Row
+from .trust import tightens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,31 +35,25 @@ class ConfiguredHooks(SetUp):
 
     def run(self) -> None:
         """Register the hooks of all layers, and refusals for trusted guards that are no longer what they were."""
-        survey = self.survey
-        managed, user, project = (survey.models.get(name) for name in ("managed", "user", "project"))
         self._broken_managed()
-        managed_hooks = [] if managed is None else self._in_force(managed, set(), None)
-        managed_names = {entry.name for entry in managed_hooks}
-        taken: dict[str, HookEntry] = {}
-        project_hooks = [] if project is None else self._in_force(project, managed_names, user)
-        for entry in project_hooks:
-            taken[entry.name] = entry
-        if managed is not None:
-            for entry in managed_hooks:
-                self._hook(entry, managed)
-        if user is not None:
-            for entry in self._in_force(user, managed_names, None):
-                if entry.name in taken:
-                    by = taken[entry.name]
-                    verb = "replaced" if by.enabled else "switched off"
-                    self._row(entry, "disabled", f"{verb} by {by.source}")
-                else:
-                    self._hook(entry, user)
-        if project is not None:
-            for entry in project_hooks:
-                self._hook(entry, project)
+        managed = self._in_force("managed", set(), set())
+        names = {entry.name for entry in managed}
+        user = self._in_force("user", names, set())
+        project = self._in_force("project", names, {entry.name for entry in user})
+        instead = {entry.name: entry for entry in project}
+        for entry in managed:
+            self._hook(entry)
+        for entry in user:
+            by = instead.get(entry.name)
+            if by is None:
+                self._hook(entry)
+            else:
+                verb = "replaced" if by.enabled else "switched off"
+                self._row(entry, "disabled", f"{verb} by {by.source}")
+        for entry in project:
+            self._hook(entry)
         self._lost_guards()
-        self._project_allowances(project)
+        self._project_allowances()
 
     def _broken_managed(self) -> None:
         layer = self.survey.layer("managed")
@@ -72,17 +67,23 @@ class ConfiguredHooks(SetUp):
         )
         self.register(plugin, "managed-configuration", source=layer.label, layer="managed")
 
-    def _in_force(self, model: Model, managed_names: set[str], user: Model | None) -> list[HookEntry]:
-        """Return the entries of a file that count; the others get a row and a problem."""
-        user_names = {entry.name for entry in user.hooks} if user is not None else set()
+    def _in_force(self, layer: str, managed: set[str], user: set[str]) -> list[HookEntry]:
+        """Return the entries of a file that count; the others get a row and a problem.
+
+        Parameters:
+            layer: managed, user or project.
+            managed, user: names of hooks of those layers that count.
+        """
+        model = self.survey.models.get(layer)
+        if model is None:
+            return []
         counting = []
         for entry in model.hooks:
             path = ("hooks", entry.index)
-            if entry.name in managed_names:
-                model_path = (*path, "name")
+            if entry.name in managed:
                 self.problems.append(
                     model.document.problem(
-                        model_path,
+                        (*path, "name"),
                         f"the managed configuration has a hook named {show(entry.name)}, which stands",
                         "Give this one another name.",
                         severity="warning",
@@ -91,26 +92,17 @@ class ConfiguredHooks(SetUp):
                 self._row(entry, "disabled", "the managed configuration has a hook of this name")
                 continue
             state = self.survey.state(model.layer, f"hooks.{entry.name}")
-            if state != "trusted":
-                from ..runners.answer import tightens
-
-                alone = entry.name not in user_names
-                if not (
-                    state == "untrusted"
-                    and alone
-                    and entry.enabled
-                    and entry.kind == "answer"
-                    and tightens(entry.run)
-                ):
-                    lost = model.layer == "project" and entry.name in self.lost  # reported as such
-                    why = self.untrusted(model, path, state, silent=lost)
-                    self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
-                    continue
+            lost = layer == "project" and entry.name in self.lost  # reported as such
+            if state != "trusted" and (lost or entry.name in user or not tightens(entry)):
+                why = self.untrusted(model, path, state, silent=lost)
+                self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
+                continue
             counting.append(entry)
         return counting
 
-    def _hook(self, entry: HookEntry, model: Model) -> None:
+    def _hook(self, entry: HookEntry) -> None:
         """Set up one configured hook."""
+        model = self.survey.models[entry.layer]
         if not entry.enabled:
             self._row(entry, "disabled", f"switched off in {entry.source}")
             return
@@ -223,7 +215,8 @@ class ConfiguredHooks(SetUp):
             else:
                 self.problems.append(Problem(label, 0, 0, f"hooks.{name}", reason, REVIEW))
 
-    def _project_allowances(self, model: Model | None) -> None:
+    def _project_allowances(self) -> None:
+        model = self.survey.models.get("project")
         if model is None or not model.rules["always_allow"]:
             return
         if self.survey.state("project", "permissions.always_allow") != "trusted":

@@ -170,7 +170,7 @@ def _controls(program: str, words: list[str]) -> bool:
         words = words[2:]
     elif program != "hookturn":
         return False
-    return next((word for word in words if not word.startswith("-")), "") in _COMMANDS
+    return any(word in _COMMANDS for word in words)  # options of every command may stand before it
 
 
 def _home() -> str:

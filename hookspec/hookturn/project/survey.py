@@ -203,14 +203,15 @@ class Survey:
     def pending(self) -> list[Pending]:
         """Return what waits for the user's trust: new, changed, and trusted guards that are gone."""
         layer = self.layer("project")
+        lost = self.trust.lost(self.root, self.declarations)
         waiting = []
         if layer is not None and layer.authority:
             for item in self.declarations:
                 state = self.trust.state(item)
-                if state == "changed" or (state == "untrusted" and not (item.tightens and self._alone(item))):
+                if state != "trusted" and (item.name in lost or not (item.tightens and self._alone(item))):
                     waiting.append(Pending(item, state))
         keys = {item.key for item in self.declarations}
-        for name, guard in self.trust.lost(self.root, self.declarations).items():
+        for name, guard in lost.items():
             key = f"hooks.{name}"
             if key not in keys:
                 gone = Declaration(self.root, key, "", f"the guard {name} is gone", "", guard=guard)

@@ -71,6 +71,13 @@ class Declaration(Record):
         }
 
 
+def tightens(entry: HookEntry) -> bool:
+    """Tell whether a hook runs no code and can only tighten, so that it counts without trust."""
+    from ..runners import answer
+
+    return entry.enabled and entry.kind == "answer" and answer.tightens(entry.run)
+
+
 def declarations(
     model: Model, project: str, replaces: Collection[str] = (), *, guards: bool = True
 ) -> list[Declaration]:
@@ -84,7 +91,6 @@ def declarations(
     """
     from os.path import realpath, relpath
 
-    from ..runners import answer
     from .secrets import commands
 
     data = model.document.data
@@ -102,7 +108,6 @@ def declarations(
 
     for entry in model.hooks:
         raw = data["hooks"][entry.index]
-        tightens = entry.enabled and entry.kind == "answer" and answer.tightens(entry.run)
         where = f" at {', '.join(entry.timings)}" if entry.timings else ""
         if not entry.enabled:
             what = f"switches off the hook {entry.name}"
@@ -117,7 +122,7 @@ def declarations(
             what += " (guard)"
         add(
             f"hooks.{entry.name}", raw, what, entry.source, commands(entry.config), path=entry.path,
-            tightens=tightens, guard=guard,
+            tightens=tightens(entry), guard=guard,
         )  # fmt: skip
     for name, plugin in model.plugins.items():
         verb = "switches off" if not plugin.enabled else "configures" if plugin.settings else "switches on"
