@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import clean, emit, say
+from .output import CommandError, UsageError, clean, emit, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,16 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Make the project."""
-    from ..testing.scaffold import create
+    from ..testing.scaffold import ScaffoldError, create, names
 
-    files = create(args.name, args.directory or args.project or ".")
+    try:
+        names(args.name)
+    except ScaffoldError as error:
+        raise UsageError(str(error)) from None
+    try:
+        files = create(args.name, args.directory or args.project or ".")
+    except ScaffoldError as error:
+        raise CommandError(str(error)) from None
     if args.json:
         emit({"schema": 1, "name": args.name, "files": [str(file) for file in files]})
         return 0

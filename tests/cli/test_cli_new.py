@@ -1,0 +1,51 @@
+"""``hookturn new``: a plugin project whose test passes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_new_makes_a_project_whose_test_passes(cli):
+    ran = cli("new", "no-force-push")
+    assert (ran.code, ran.err) == (0, ""), ran
+    files = ran.out.split()
+    assert "no-force-push/pyproject.toml" in files
+    assert all((cli.project / file).is_file() for file in files)
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        capture_output=True, text=True, cwd=cli.project / "no-force-push", env=cli.env, timeout=120,
+    )  # fmt: skip
+    assert tests.returncode == 0, tests.stdout + tests.stderr
+
+
+def test_new_elsewhere_and_as_json(cli, tmp_path):
+    folder = tmp_path / "other folder"
+    folder.mkdir()
+    for words in (["--directory", str(folder)], ["--project", str(folder)]):
+        name = "one" if words[0] == "--directory" else "two"
+        ran = cli("new", name, "--json", *words)
+        assert (ran.code, ran.json["schema"], ran.json["name"]) == (0, 1, name)
+        assert str(folder / name / "pyproject.toml") in ran.json["files"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "json", "x" * 100, "ü", "a\x1b[2J"])
+def test_a_name_that_is_none(cli, name):
+    ran = cli("new", "--", name) if name.startswith("-") else cli("new", name)
+    assert ran.code == 2
+    assert ran.err.startswith("hookturn: ")
+    assert "\x1b" not in ran.err
+    assert "Traceback" not in ran.err
+    assert sorted(cli.project.iterdir()) == [cli.project / ".git"]
+
+
+def test_something_in_the_way(cli):
+    cli.write("taken/file", "x")
+    ran = cli("new", "taken")
+    assert (ran.code, ran.out) == (1, "")
+    assert "exists and is not empty" in ran.err
+    ran = cli("new", "x", "--directory", "nowhere")
+    assert ran.code == 1
+    assert "nowhere is no folder" in ran.err
