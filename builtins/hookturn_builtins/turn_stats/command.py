@@ -44,9 +44,8 @@ def run(args: Any) -> int:
 
 def _print(figures: dict[str, Any]) -> None:
     totals = figures["totals"]
-    calls = sum(row["calls"] for row in figures["tools"])
     print(
-        f"{totals['sessions']:,} sessions, {totals['turns']:,} turns, {calls:,} tool calls, "
+        f"{totals['sessions']:,} sessions, {totals['turns']:,} turns, {totals['tool_calls']:,} tool calls, "
         f"{totals['denials']:,} denials, {totals['rewrites']:,} rewrites, {totals['warnings']:,} warnings, "
         f"{totals['failures']:,} failures of hooks, {totals['edited_files']:,} edited files"
     )

@@ -223,6 +223,7 @@ def _read(path: str, options: str, session: str) -> dict[str, Any]:
             "tools": _tools(connection, only),
             "hooks": _rows(connection, _HOOKS, only),
         }
+        result["totals"]["tool_calls"] = sum(row["calls"] for row in result["tools"])
         if session:
             result["turns"] = _rows(connection, _TURNS, only)
             for turn in result["turns"]:
