@@ -159,7 +159,7 @@ def test_a_state_folder_that_cannot_be_written_does_no_harm(install, settled, mo
 
 
 def test_old_caches_of_other_paths_are_cleared_away(install, settled, monkeypatch):
-    monkeypatch.setattr(discovery, "_KEPT", 3)
+    monkeypatch.setattr("hookturn.project.cache.KEPT", 3)
     for number in range(6):
         install(f"d{number}", entry_points="[hookturn]\na = m_a\n", folder=f"site{number}")
         plugins()

@@ -126,6 +126,37 @@ def test_a_user_file_that_everybody_can_write_has_no_authority(project):
     assert "it is writable by everybody" in problems[0]
 
 
+# -- what was read before -----------------------------------------------------------------------------
+
+
+def test_a_file_that_was_read_before_is_not_parsed_again(project, monkeypatch):
+    project.config("hooks:\n  - {name: a, config: {x: [1, 2.5, null, true]}}\n")
+    ((first,), _) = find(str(project.folder))
+    monkeypatch.setattr(layers, "read_yaml", lambda *_: pytest.fail("the file was parsed"))
+    ((again,), _) = find(str(project.folder))
+    assert again.document.data == first.document.data
+    for path in (("hooks",), ("hooks", 0, "name"), ("hooks", 0, "config", "x", 2)):
+        assert again.document.at(path) == first.document.at(path)
+        assert again.document.at(path, key=True) == first.document.at(path, key=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"data": [], "keys": [], "values": []}', b'{"data": {}, "keys": 3}'])
+def test_a_damaged_cache_is_not_believed(project, content):
+    project.config("mode: monitor\n")
+    find(str(project.folder))
+    (path,) = (paths.state_root() / "cache").glob("yaml-*.json")
+    path.write_bytes(content)
+    ((layer,), problems) = find(str(project.folder))
+    assert (layer.document.data, problems) == ({"mode": "monitor"}, [])
+
+
+def test_a_file_with_problems_tells_them_each_time(project):
+    project.config("a: 1\na: 2\n")
+    for _ in range(2):
+        ((layer,), _) = find(str(project.folder))
+        assert len(layer.document.problems) == 1
+
+
 # -- the root -----------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..spec.errors import RegistrationError
 from ..spec.record import Record, safe_text
+from . import cache
 from .model import normal
 from .problems import Problem
 from .secrets import Wrong
@@ -27,7 +28,6 @@ OWN = "hookturn"
 """Our own distribution: its entry points are the builtins."""
 
 SCHEMA = 1
-_KEPT = 64  # cache files of other sys.paths
 _FRESH = 2_000_000_000  # nanoseconds: a folder changed this recently may change again within its clock's tick
 
 
@@ -92,81 +92,28 @@ def _key() -> dict[str, Any]:
     return {"schema": SCHEMA, "python": sys.version, "folders": folders}
 
 
-def _cache_file(key: dict[str, Any]) -> str:
+def _name(key: dict[str, Any]) -> str:
+    """The cache file's key: without the times, so that a newer list takes the old one's place."""
     import json
-    import os
-    from hashlib import sha256
 
-    from ..paths import state_root
-
-    paths = json.dumps([key["python"], [folder for folder, _ in key["folders"]]])
-    name = f"entry-points-{sha256(paths.encode()).hexdigest()[:32]}.json"
-    return os.path.join(state_root(), "cache", name)
+    return json.dumps([key["python"], [folder for folder, _ in key["folders"]]])
 
 
 def _cached(key: dict[str, Any]) -> list[Found] | None:
-    """Return the list from the cache; None when it is missing, old, damaged or not ours."""
-    import json
-    import os
-
-    from ..paths import open_private
-    from ..platform import user_id
-
+    data = cache.load("entry-points", _name(key))
     try:
-        with open(open_private(_cache_file(key)), "rb") as file:
-            found = os.fstat(file.fileno())
-            if user_id() not in (None, found.st_uid):
-                return None
-            data = json.loads(file.read())
-        if data["key"] != key:
-            return None
-        return [Found(*row) for row in data["found"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # A cache is only a shortcut: whatever is wrong with it, the metadata are read.
+        return [Found(*row) for row in data["found"]] if data["key"] == key else None
+    except (KeyError, TypeError):  # EventError is a TypeError
         return None
 
 
 def _store(key: dict[str, Any], found: list[Found]) -> None:
-    import json
-    import os
     from time import time_ns
-
-    from ..paths import private_dir, state_root, write_private
 
     if any(abs(time_ns() - changed) < _FRESH for _, changed in key["folders"]):
         return
-    path = _cache_file(key)
     rows = [[item.group, item.name, item.value, item.distribution, item.version] for item in found]
-    try:
-        root = private_dir(state_root())
-        folder = private_dir(os.path.dirname(path), base=root)
-        new = not os.path.lexists(path)
-        write_private(path, json.dumps({"key": key, "found": rows}).encode(), base=root)
-        if new:
-            _prune(os.fspath(folder))
-    except OSError:
-        return  # a read-only home: the next run reads the metadata again
-
-
-def _prune(folder: str) -> None:
-    """Keep the newest cache files only: every other sys.path leaves one."""
-    import os
-
-    files = [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("entry-points-")]
-    if len(files) <= _KEPT:
-        return
-
-    def age(path: str) -> float:
-        try:
-            return os.stat(path).st_mtime
-        except OSError:
-            return 0.0
-
-    for path in sorted(files, key=age)[:-_KEPT]:
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            continue  # another process was faster
+    cache.store("entry-points", _name(key), {"key": key, "found": rows})
 
 
 def _scan() -> tuple[list[Found], list[Problem]]:

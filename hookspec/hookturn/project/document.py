@@ -83,6 +83,30 @@ class Document:
         """Tell whether the file itself is wrong somewhere in ``path`` (a key given twice, say)."""
         return any(bad[: len(path)] == path for bad in self._spoiled)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return data and places, for a cache; only of a document without problems."""
+        return {
+            "data": self.data,
+            "keys": [[path, place] for path, place in self._keys.items()],
+            "values": [[path, place] for path, place in self._values.items()],
+        }
+
+    @classmethod
+    def from_json(cls, file: str, stored: Any) -> Document:
+        """Return the document that ``to_json`` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: for anything else.
+        """
+        document = cls(file)
+        if not isinstance(stored["data"], dict):
+            raise TypeError("data must be a mapping")
+        document.data = stored["data"]
+        for name, places in (("keys", document._keys), ("values", document._values)):
+            for path, (line, column) in stored[name]:
+                places[tuple(path)] = (line, column)
+        return document
+
     def _spoil(self, path: Path, position: tuple[int, int], cause: str, remedy: str) -> None:
         """Record a problem that costs only the entry it stands in."""
         self._spoiled.append(path)

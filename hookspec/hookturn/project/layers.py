@@ -30,6 +30,9 @@ PROJECT_VARIABLES = (
 MANAGED_OWNER = 0
 """The user that must own the managed file and its folder: root."""
 
+CACHED_FORM = 1
+"""Number of the way in which YAML is read; a new one makes the caches of the old void."""
+
 NAMES = ("hookturn.yaml", ".hookturn/hookturn.yaml")
 TABLE = "pyproject.toml"
 
@@ -260,12 +263,31 @@ def _load(
                 document.broken = True
                 return Layer(name, path, label, document)
         return None
-    found = read_toml(content, label) if path.endswith(".toml") else read_yaml(content, label)
+    found = read_toml(content, label) if path.endswith(".toml") else _read_yaml(content, label)
     if found is None:
         if must_exist:
             problems.append(Problem(label, 0, 0, "", "has no [tool.hookturn] table", "Name another file."))
         return None
     return Layer(name, path, label, found, given=given)
+
+
+def _read_yaml(content: bytes, label: str) -> Document:
+    """Read YAML, or take what was read of the same bytes before: PyYAML alone takes a Python start's time."""
+    from hashlib import sha256
+
+    from . import cache
+
+    key = f"{CACHED_FORM}:{sha256(content).hexdigest()}"
+    stored = cache.load("yaml", key)
+    if stored is not None:
+        try:
+            return Document.from_json(label, stored)
+        except (KeyError, TypeError, ValueError):
+            stored = None  # damaged: read the file itself
+    document = read_yaml(content, label)
+    if not document.problems and len(content) > 0:
+        cache.store("yaml", key, document.to_json())
+    return document
 
 
 def _not_managed(path: str) -> str:
