@@ -388,6 +388,8 @@ class Engine:
             out = Outcome(event)
         else:
             out = fold.outcome()
+            if out.overruled:
+                _log_overruled(out)
             if fold.failures:
                 self._drive(self._report(fold, out))
         if start:
@@ -418,6 +420,8 @@ class Engine:
             out = Outcome(event)
         else:
             out = fold.outcome()
+            if out.overruled:
+                _log_overruled(out)
             if fold.failures:
                 await self._adrive(self._report(fold, out))
         if start:
@@ -886,6 +890,13 @@ class Engine:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _log_overruled(out: Outcome) -> None:
+    for name, decision, reason in out.overruled:
+        logger(name).warning(
+            "said {} in {} ({}); the user's always_allow set it aside", decision, out.timing, reason
+        )
 
 
 def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:

@@ -137,7 +137,8 @@ def decide(votes: list[Vote], rule: Vote | None) -> tuple[Vote | None, list[Vote
     if rule is not None and rule.decision == "allow":
         return rule, [vote for vote in votes if vote.decision != "allow"]
     if rule is not None:
-        votes = [rule, *votes]
+        # Behind the hooks: an Ask of theirs must not go when a later rewrite leaves the rule behind.
+        votes = [*votes, rule]
     standing = _strongest(votes)
     if standing is not None:
         return standing, []
@@ -444,6 +445,10 @@ class Fold:
                     out.message = message(vote, getattr(self.event, "tool", ""))
             if overruled:
                 out.overruled = tuple((item.by, item.decision, item.reason) for item in overruled)
+                self.warnings.extend(
+                    f"{item.by} said {item.decision} ({item.reason}); the user's always_allow set it aside"
+                    for item in overruled
+                )
         if self.reply is not None and not out.denied:
             out.reply = self.reply[1]
             out.replied = True
