@@ -569,6 +569,12 @@ def test_a_frameworks_timing_is_there_for_plugins_and_configured_hooks(install, 
     assert [item.declaration.key for item in project.survey().pending()] == []
 
 
+def test_the_name_of_installed_timings_may_stand_in_the_plugins_table(install, project):
+    install("frame", entry_points="[hookturn.hookspecs]\nframe = frame_n\n", modules={"frame_n": SPECS})
+    project.user("plugins: {frame: true}\n")
+    assert problems_of(project.assemble(), "frame") == []
+
+
 def test_blocked_timings_are_not_imported(install, project, tmp_path, monkeypatch):
     sentinel = tmp_path / "imported"
     install("frame", entry_points="[hookturn.hookspecs]\nframe = fr_block\n", modules={"fr_block": f"open({str(sentinel)!r}, 'w')"})

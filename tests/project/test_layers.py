@@ -170,6 +170,16 @@ def test_the_nearest_marked_folder_is_the_root(project, mark):
     assert project_root(deep, environ={}) == str(deep.parent)
 
 
+def test_the_hookturn_folder_is_not_the_root(project):
+    project.write(".hookturn/hookturn.yaml", "")
+    assert project_root(project.folder / ".hookturn", environ={}) == str(project.folder)
+
+
+def test_the_users_own_file_is_not_a_projects_too(project):
+    path = project.user("hooks: []\n")
+    assert found(path.parent) == ([("user", str(path), True)], [])
+
+
 def test_without_a_mark_the_folder_itself_is_the_root(tmp_path, monkeypatch):
     monkeypatch.setattr(layers, "_is_root", lambda folder: False)
     assert project_root(tmp_path, environ={}) == str(tmp_path)

@@ -320,3 +320,11 @@ def test_no_data_at_all_makes_it_stumble(data):
     for problem in model.problems:
         assert str(problem).isascii() or str(problem).isprintable()
     json.dumps([problem.to_json() for problem in model.problems])
+
+
+def test_a_problem_is_one_printable_line_whatever_it_is_about():
+    model = read('plugins: {"a\\nb": 3, "\\ud800": 3}\nmode: "\\ud800\\n"\n')
+    assert len(model.problems) == 3
+    for problem in model.problems:
+        assert str(problem).isprintable()
+        str(problem).encode()

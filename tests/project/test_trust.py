@@ -382,3 +382,28 @@ def test_a_changed_answer_that_only_tightens_counts_as_it_is(project, states):
     project.config(text % ", guard: true, filter: {tools: [nothing]}")
     assert "has changed since it was trusted" in project.fire().reason
     assert [item.state for item in project.survey().pending()] == ["changed"]
+
+
+def test_an_untrusted_answer_with_settings_runs_nothing(project, tmp_path, states):
+    sentinel = tmp_path / "ran"
+    project.config(
+        "hooks: [{name: d, timings: [pre_tool_execution], run: {answer: {deny: x}}, "
+        f"config: {{t: {{command: [touch, {sentinel}]}}}}}}]\n"
+    )
+    assert states(project.assemble())["d"] == "untrusted"
+    project.trust()
+    assert states(project.assemble())["d"] == "loaded"
+    assert not sentinel.exists()
+
+
+def test_a_script_that_gives_a_secret_is_part_of_what_is_trusted(project, states):
+    script = project.write("token.sh", "echo one\n")
+    project.write("h.py", "from hookturn import Warn\ndef on_turn_start(event, ctx): return Warn(ctx.config['t'].reveal())\n")
+    project.config("hooks: [{name: h, run: {module: h.py}, config: {t: {command: [sh, token.sh]}}}]\n")
+    (waiting,) = project.survey().pending()
+    assert "runs sh token.sh" in waiting.declaration.what
+    assert sorted(waiting.declaration.files) == [str(project.folder / "h.py"), str(script)]
+    project.trust()
+    assert states(project.assemble())["h"] == "loaded"
+    script.write_text("echo two\n")
+    assert states(project.assemble())["h"] == "untrusted"

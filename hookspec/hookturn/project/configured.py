@@ -112,7 +112,7 @@ class ConfiguredHooks(SetUp):
         path = ("hooks", entry.index)
         wrong: list[Wrong] = []
         config: dict[str, Any] = {}
-        if entry.config:
+        if entry.config and entry.kind != "answer":  # an answer has no use for settings
             config = resolve(thaw(entry.config), entry.base_dir, wrong)
         if wrong:
             for item in wrong:

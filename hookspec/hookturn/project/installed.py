@@ -6,6 +6,7 @@ from ..spec.errors import RegistrationError
 from . import discovery
 from .model import normal
 from .problems import Problem, show
+from .self_protection import NAME as SELF_PROTECTION
 from .setup import SetUp
 from .survey import Row
 
@@ -24,22 +25,14 @@ class InstalledPlugins(SetUp):
     def run(self) -> None:
         """Register the entry points, and refusals for required plugins that are not in force."""
         survey = self.survey
-        there = set()
         for item in survey.found:
-            name = normal(item.name)
-            there.add(name)
             state, reason = survey.why_not(item)
             if state:
                 self._row(item, state, reason)
             else:
-                self._install(item, survey.wanted.get(name))
+                self._install(item, survey.wanted.get(normal(item.name)))
         for name, wanted in survey.wanted.items():
-            if (
-                name not in there
-                and name != "self-protection"
-                and wanted.entry is not None
-                and wanted.enabled
-            ):
+            if wanted.enabled and name not in survey.installed and name != SELF_PROTECTION:
                 self._missing(wanted, sorted(item.name for item in survey.found))
         self._not_counting()
 

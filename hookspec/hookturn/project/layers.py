@@ -113,6 +113,8 @@ def _is_root(folder: str) -> bool:
 
     from ..platform import user_id
 
+    if os.path.basename(folder) == ".hookturn":
+        return False  # the project is the folder above
     user = user_id()
     try:
         if user is not None and os.stat(folder).st_uid != user:
@@ -200,8 +202,9 @@ def find(
         layer = _load("project", given, os.fspath(with_config), problems, given=True, must_exist=True)
     else:
         layer = _project(root, problems)
-    if layer is not None:
-        layers.append(layer)
+    others = {os.path.realpath(other.path) for other in layers}
+    if layer is not None and os.path.realpath(layer.path) not in others:
+        layers.append(layer)  # in the user's own configuration folder, the two are one file
     return layers, problems
 
 

@@ -38,7 +38,7 @@ class Problem(Record):
             where += f":{self.line}:{self.column}"
         parts = [part for part in (where, self.path, self.cause) if part]
         text = ": ".join(parts)
-        return f"{text}. {self.remedy}" if self.remedy else text
+        return printable(f"{text}. {self.remedy}" if self.remedy else text)
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields."""
@@ -58,13 +58,20 @@ def show_path(path: Path) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """Return a text with line ends, control characters and lone surrogates as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def show(value: object, limit: int = 60) -> str:
     """Return a value's repr for a message: one line, printable, cut where it is long."""
     # Cut before the repr: a value may be a megabyte.
     text = repr(value[: limit + 1]) if isinstance(value, str) else repr(value)
     if len(text) > limit:
         text = text[: limit - 3] + "..."
-    return text.encode("ascii", "backslashreplace").decode() if not text.isprintable() else text
+    return printable(text)
 
 
 def kind_of(value: object) -> str:

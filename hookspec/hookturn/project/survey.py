@@ -117,6 +117,7 @@ class Survey:
         trust: the trust store.
         declarations: what the project's file declares.
         found: installed plugins, without duplicates.
+        installed: their names and those of installed timings, normalised.
         wanted: what the layers say of plugins, by normalised name.
         hookspecs: (distribution, spec object) of installed frameworks.
         timings: every timing there is.
@@ -164,7 +165,9 @@ class Survey:
             self._double(ignored, kept)
         self.hookspecs: list[tuple[str, Any]] = []
         self.timings: Mapping[str, Timing] = TIMINGS
-        self._read_timings(list(hookspecs), [item for item in found if item.group == discovery.HOOKSPECS])
+        specs = [item for item in found if item.group == discovery.HOOKSPECS]
+        self.installed = {normal(item.name) for item in (*self.found, *specs)}
+        self._read_timings(list(hookspecs), specs)
         for model in self.models.values():
             read_hooks(model, self.timings)
         self._declare()

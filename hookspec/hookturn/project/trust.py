@@ -75,7 +75,7 @@ def tightens(entry: HookEntry) -> bool:
     """Tell whether a hook runs no code and can only tighten, so that it counts without trust."""
     from ..runners import answer
 
-    return entry.enabled and entry.kind == "answer" and answer.tightens(entry.run)
+    return entry.enabled and entry.kind == "answer" and not entry.config and answer.tightens(entry.run)
 
 
 def declarations(
