@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..spec.events import parse_time
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -349,11 +351,11 @@ class Seen:
     def _table(self) -> Any:
         from array import array
 
-        return array("Q", bytes(8 * self._SLOTS))
+        return array("Q", [0]) * self._SLOTS
 
     def add(self, key: object) -> bool:
         """Remember ``key`` and return whether it was there before."""
-        code = (hash(key) & 0xFFFFFFFFFFFFFFFF) or 1
+        code = (hash(key) & 0xFFFFFFFFFFFFFFFF) or 0x9E3779B97F4A7C15  # 0 marks a free slot
         mask = self._SLOTS - 1
         for table in (self._old, self._new):
             slot = code & mask
@@ -371,6 +373,30 @@ class Seen:
         self._new[slot] = code
         self._count += 1
         return False
+
+
+_day = ("", 0.0)  # the last day whose midnight was looked up
+
+
+def moment(value: object) -> float | None:
+    """Return the time of a record in seconds since the epoch, or None: ``parse_time``, made quick for one form.
+
+    Nearly all records say ``2026-11-30T18:20:34.485Z``, and most of the same day as the one before.
+    """
+    global _day
+    if isinstance(value, str) and len(value) == 24 and value[10] == "T" and value[23] == "Z":
+        day = value[:10]
+        if day != _day[0]:
+            midnight = parse_time(f"{day}T00:00:00.000Z")
+            if midnight is None:
+                return None
+            _day = (day, midnight)
+        try:
+            clock = int(value[11:13]) * 3600 + int(value[14:16]) * 60 + float(value[17:23])
+        except ValueError:
+            return None
+        return _day[1] + clock
+    return parse_time(value)
 
 
 def arguments(value: object) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from ..agents.recorded import (
     arguments,
     as_dict,
     as_text,
+    moment,
 )
 from ..spec.errors import did_you_mean
-from ..spec.events import parse_time
-from ..spec.tools import mcp_of
+from ..spec.tools import lookup, mcp_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -121,7 +121,7 @@ class _Session:
         if timing in ("on_outcome", "on_permission_request", "on_turn_start", "system_prompt"):
             return  # replay fires these of itself
         self.number = number
-        self.time = parse_time(item.get("time")) or self.time
+        self.time = moment(item.get("time")) or self.time
         session_id = item.get("session_id", self.id or "")
         if timing == "on_session_start":
             self.begin(session_id, item, as_text(item.get("source")) or "startup")
@@ -134,7 +134,7 @@ class _Session:
         if agent_id and agent_id not in self.known and timing not in ("on_turn_complete", "post_turn"):
             self.known.add(agent_id)
             name = item.get("agent") or agent_id
-            self.out.append(SubagentBegin(name, "", "", self.time, number, agent_id))
+            self.out.append(SubagentBegin(name, "", self.task(), self.time, number, agent_id))
         self.HANDLERS[timing](self, agent_id, item)
 
     def begin(self, session_id: str, item: dict[str, Any], source: str) -> None:
@@ -154,6 +154,13 @@ class _Session:
                 self.number,
             )
         )
+
+    def task(self) -> str:
+        """Return what the sub-agent that starts now was asked, where an open call tells."""
+        for call in reversed(self.calls.values()):
+            if lookup(None, call.tool).kind == "agent":
+                return as_text(call.args.get("prompt")) or as_text(call.args.get("message"))
+        return ""
 
     def message_received(self, agent_id: str, item: dict[str, Any]) -> None:
         origin = as_text(item.get("origin")) or "user"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...spec.events import parse_time
 from ...spec.tools import mcp_of
 from ..recorded import (
     Draft,
@@ -29,6 +28,7 @@ from ..recorded import (
     as_count,
     as_dict,
     as_text,
+    moment,
 )
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class _Session:
         uuid = item.get("uuid")
         if isinstance(uuid, str) and self.seen.add(uuid):
             return
-        time = parse_time(item.get("timestamp"))
+        time = moment(item.get("timestamp"))
         self.time, self.number = time or self.time, number
         if item.get("isSidechain"):
             if self.id is None:
@@ -397,9 +397,7 @@ class _Session:
                 tokens[ours] = max(as_count(usage.get(theirs)), tokens.get(ours, 0))
         content = message.get("content")
         if isinstance(content, str):
-            if content:
-                draft.texts.append(content)
-            return
+            content = [{"type": "text", "text": content}]
         for index, block in enumerate(content if isinstance(content, list) else ()):
             if isinstance(block, dict):
                 self.block(agent, draft, block, f"call-{number}-{index}", time, number)
@@ -415,8 +413,9 @@ class _Session:
     ) -> None:
         kind = as_text(block.get("type"))
         if kind == "text":
-            if block.get("text"):
-                draft.texts.append(as_text(block["text"]))
+            text = as_text(block.get("text"))
+            if text and not (agent.message and self.seen.add(("text", agent.message, text))):
+                draft.texts.append(text)
         elif kind.endswith("tool_use"):  # also server_tool_use and mcp_tool_use
             call_id = as_text(block.get("id")) or fallback
             if self.seen.add(("call", call_id)):

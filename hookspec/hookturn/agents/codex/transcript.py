@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...spec.events import parse_time
 from ...spec.tools import mcp_of
 from ..recorded import (
     Draft,
@@ -32,6 +31,7 @@ from ..recorded import (
     as_count,
     as_dict,
     as_text,
+    moment,
 )
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class _Session:
             else:
                 return
         self.number = number
-        self.time = parse_time(item.get("timestamp")) or self.time
+        self.time = moment(item.get("timestamp")) or self.time
         if kind == "response_item":
             self.begin({})
             self.item(payload, as_text(payload.get("type")))

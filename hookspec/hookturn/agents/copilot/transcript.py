@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...spec.events import parse_time
 from ..recorded import (
     Draft,
     Failure,
@@ -30,6 +29,7 @@ from ..recorded import (
     as_count,
     as_dict,
     as_text,
+    moment,
 )
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Session:
         if isinstance(identity, str) and identity and self.seen.add(identity):
             return
         self.number = number
-        self.time = parse_time(item.get("timestamp")) or self.time
+        self.time = moment(item.get("timestamp")) or self.time
         if kind in ("session.start", "session.resume"):
             self.begin(data, "resume" if kind == "session.resume" else "startup")
             return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...spec.events import parse_time
 from ..recorded import (
     Draft,
     Failure,
@@ -29,6 +28,7 @@ from ..recorded import (
     as_count,
     as_dict,
     as_text,
+    moment,
 )
 from .tools import mcp_of
 
@@ -202,7 +202,7 @@ class _Session:
             self.message(item)
 
     def begin(self, item: dict[str, Any]) -> None:
-        self.time = parse_time(item.get("startTime")) or self.time
+        self.time = moment(item.get("startTime")) or self.time
         if self.agent_id:
             return
         resumed = self.begun
@@ -262,14 +262,14 @@ class _Session:
                 self.more(message)
                 return
             self.held = message
-            self.time = parse_time(message.get("timestamp")) or self.time
+            self.time = moment(message.get("timestamp")) or self.time
             self.held_at = (self.time, self.number)
             self.turn = self.answered = True
             return
         self.flush()
         if identity and self.seen.add(("message", identity)):
             return
-        self.time = parse_time(message.get("timestamp")) or self.time
+        self.time = moment(message.get("timestamp")) or self.time
         if not self.begun:
             self.begin({})
         if kind == "user":
@@ -374,7 +374,7 @@ class _Session:
         if result is None:
             result = record.get("resultDisplay")
         del self.calls[call.call_id]
-        self.end(call, result, status, parse_time(record.get("timestamp")) or self.time)
+        self.end(call, result, status, moment(record.get("timestamp")) or self.time)
 
     def end(self, call: OpenCall, result: object, told: str, time: float | None) -> None:
         output = as_dict(result)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...spec.events import parse_time
 from ...spec.tools import mcp_of
 from ..recorded import (
     Draft,
@@ -30,6 +29,7 @@ from ..recorded import (
     as_count,
     as_dict,
     as_text,
+    moment,
 )
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class _Session:
         if isinstance(uuid, str) and self.seen.add(uuid):
             return
         self.number = number
-        self.time = parse_time(item.get("timestamp")) or self.time
+        self.time = moment(item.get("timestamp")) or self.time
         if not self.begun:
             self.begun = True
             agent = as_text(item.get("agentName")) or "main"
