@@ -39,10 +39,17 @@ def test_from_project_is_assemble(project):
 
 def test_registration_order(project, install):
     plugin = "from hookturn import Inject, hookimpl\n@hookimpl\ndef on_turn_start(event): return Inject(__name__)\n"
-    install("dist", entry_points="[hookturn]\nb = ord_b\na = ord_a\n", modules={"ord_a": plugin, "ord_b": plugin})
+    install(
+        "dist", entry_points="[hookturn]\nb = ord_b\na = ord_a\n", modules={"ord_a": plugin, "ord_b": plugin}
+    )
     project.managed("hooks:\n" + answer("m1", "m1") + answer("m2", "m2"))
     project.user("hooks:\n" + answer("u2", "u2") + answer("u1", "u1"))
-    project.config("hooks:\n" + answer("p1", "p1") + answer("p0", "p0", ", phase: before") + answer("p2", "p2", ", priority: 1"))
+    project.config(
+        "hooks:\n"
+        + answer("p1", "p1")
+        + answer("p0", "p0", ", phase: before")
+        + answer("p2", "p2", ", priority: 1")
+    )
     project.trust()
 
     class Host:
@@ -58,9 +65,15 @@ def test_registration_order(project, install):
 
 
 def test_managed_hooks_stand_against_everything(project, monkeypatch):
-    path = project.managed("hooks:\n  - {name: m, timings: [pre_tool_execution], run: {answer: {deny: managed}}, guard: true}\n")
-    user = project.user("hooks: [{name: m, enabled: false}]\nmode: monitor\npermissions: {always_allow: ['*']}\n")
-    project.config("hooks: [{name: m, timings: [pre_tool_execution], run: {answer: {warn: x}}}]\nmode: monitor\n")
+    path = project.managed(
+        "hooks:\n  - {name: m, timings: [pre_tool_execution], run: {answer: {deny: managed}}, guard: true}\n"
+    )
+    user = project.user(
+        "hooks: [{name: m, enabled: false}]\nmode: monitor\npermissions: {always_allow: ['*']}\n"
+    )
+    project.config(
+        "hooks: [{name: m, timings: [pre_tool_execution], run: {answer: {warn: x}}}]\nmode: monitor\n"
+    )
     project.trust()
     monkeypatch.setenv("HOOKTURN_DISABLE_PLUGINS", "m")
     assembled = project.assemble(disable=["m"])
@@ -96,7 +109,10 @@ def test_a_managed_file_that_others_can_write_only_tightens(project, tmp_path):
     assert project.fire(assembled=assembled).reason == "still"
     assert [rule.text for rule in assembled.engine.permissions.deny] == ["write"]
     assert assembled.engine.permissions.always_allow == ()
-    assert (row(assembled, "evil", "managed").state, row(assembled, "evil", "user").state) == ("untrusted", "loaded")
+    assert (row(assembled, "evil", "managed").state, row(assembled, "evil", "user").state) == (
+        "untrusted",
+        "loaded",
+    )
 
 
 def test_a_managed_file_that_cannot_be_read_denies(project):
@@ -140,7 +156,12 @@ def test_hooks_are_blocked_by_name_too(project, monkeypatch):
 def test_monitor_mode_of_a_file(project):
     deny = "{name: %s, timings: [pre_tool_execution], run: {answer: {deny: %s}}%s}\n"
     project.user("hooks:\n  - " + deny % ("u", "user", ""))
-    project.config("mode: monitor\nhooks:\n  - " + deny % ("p", "project", "") + "  - " + deny % ("q", "q", ", mode: enforce, filter: {tools: [q]}"))
+    project.config(
+        "mode: monitor\nhooks:\n  - "
+        + deny % ("p", "project", "")
+        + "  - "
+        + deny % ("q", "q", ", mode: enforce, filter: {tools: [q]}")
+    )
     assert project.fire().reason == "user"
     project.trust()
     assert project.fire().reason == "user"
@@ -155,7 +176,9 @@ def test_permissions_of_all_layers_and_the_host(project):
     project.config("permissions: {always_allow: [p], deny: [pd]}\n")
     project.trust()
     permissions = project.assemble(permissions={"always_allow": ["h"]}).engine.permissions
-    got = {kind: [rule.text for rule in getattr(permissions, kind)] for kind in ("always_allow", "ask", "deny")}
+    got = {
+        kind: [rule.text for rule in getattr(permissions, kind)] for kind in ("always_allow", "ask", "deny")
+    }
     assert got == {"always_allow": ["h", "m", "u"], "ask": ["ua"], "deny": ["md", "pd"]}
 
 
@@ -206,7 +229,10 @@ def test_a_module_that_does_not_load(project, source, cause, closed):
 
 def test_a_secret_that_is_missing_fails_its_hook_alone(project, monkeypatch):
     monkeypatch.setenv("THERE", "value-of-there")
-    project.write("h.py", "from hookturn import Warn\ndef on_turn_start(event, ctx): return Warn(ctx.config['t'].reveal() + str(ctx.config['t']))\n")
+    project.write(
+        "h.py",
+        "from hookturn import Warn\ndef on_turn_start(event, ctx): return Warn(ctx.config['t'].reveal() + str(ctx.config['t']))\n",
+    )
     project.user(
         f"""\
         hooks:
@@ -253,7 +279,9 @@ def test_builtins_are_on_once_a_project_has_a_configuration(project):
         "turn-stats": "disabled",
         "self-protection": "loaded",
     }
-    assert [row.state for row in project.assemble(builtins=True).plugins if row.name == "audit-log"] == ["loaded"]
+    assert [row.state for row in project.assemble(builtins=True).plugins if row.name == "audit-log"] == [
+        "loaded"
+    ]
     project.config("")
     assembled = project.assemble()
     assert (row(assembled, "audit-log").state, row(assembled, "turn-stats").state) == ("loaded", "loaded")
@@ -282,7 +310,12 @@ def test_values_live_in_the_users_state_folder_not_in_the_checkout(project):
 def test_options_of_the_engine_pass_through(project):
     project.user("max_continue: 3\n")
     engine = project.assemble(mode="monitor", services={"s": len}, dry_run=True).engine
-    assert (engine.mode, engine.max_continue, "s" in engine.services, engine.dry_run) == ("monitor", 3, True, True)
+    assert (engine.mode, engine.max_continue, "s" in engine.services, engine.dry_run) == (
+        "monitor",
+        3,
+        True,
+        True,
+    )
     assert project.assemble(max_continue=5).engine.max_continue == 5
 
 

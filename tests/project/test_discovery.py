@@ -76,7 +76,12 @@ def test_split_duplicates_prefers_ours_then_order():
     def found(distribution, name):
         return Found("hookturn", name, "m", distribution, "1")
 
-    ours, early, late, other = found("hookturn", "audit-log"), found("aaa", "Audit_Log"), found("zzz", "x"), found("bbb", "x")
+    ours, early, late, other = (
+        found("hookturn", "audit-log"),
+        found("aaa", "Audit_Log"),
+        found("zzz", "x"),
+        found("bbb", "x"),
+    )
     kept, doubles = split_duplicates(item for item in [early, other, ours, late])
     assert kept == [other, ours]
     assert doubles == [(early, ours), (late, other)]
@@ -236,7 +241,9 @@ def test_a_module_an_instance_and_factories(install, project):
     project.trust()
     assembled = project.assemble()
     assert problems_of(assembled, "kinds") == []
-    assert {row(assembled, name).state for name in ("a-module", "an-instance", "a-class", "a-function", "nested")} == {"loaded"}
+    assert {
+        row(assembled, name).state for name in ("a-module", "an-instance", "a-class", "a-function", "nested")
+    } == {"loaded"}
     assert row(assembled, "a-class").hooks == ["on_turn_start"]
     assert row(assembled, "a-class").distribution == "kinds 1.0"
     assert assembled.engine.fire(events.PreToolExecution(tool="x", args={})).reason == "kinds_module"
@@ -285,15 +292,17 @@ def test_each_bad_plugin_costs_only_itself(install, project):
         assert cause in row(assembled, name).reason, name
         (problem,) = problems_of(assembled, f"the plugin '{name}' of bad-dist 0.1")
         assert problem.endswith(".")
-        assert [(error.distribution, error.plugin) for error in assembled.engine.failed if error.plugin == name] == [
-            ("bad-dist 0.1", name)
-        ]
+        assert [
+            (error.distribution, error.plugin) for error in assembled.engine.failed if error.plugin == name
+        ] == [("bad-dist 0.1", name)]
     assert row(assembled, "good").state == "loaded"
     assert assembled.engine.fire(events.PreToolExecution(tool="x", args={})).reason == "good_mod"
 
 
 def test_an_interrupt_at_import_passes(install, project):
-    install("stop", entry_points="[hookturn]\ns = stop_mod\n", modules={"stop_mod": "raise KeyboardInterrupt"})
+    install(
+        "stop", entry_points="[hookturn]\ns = stop_mod\n", modules={"stop_mod": "raise KeyboardInterrupt"}
+    )
     with pytest.raises(KeyboardInterrupt):
         project.assemble()
 
@@ -338,7 +347,9 @@ def test_duplicates_are_told_with_who_provides_what(install, project):
     assembled = project.assemble()
     assert (row(assembled, "Same_Name").state, row(assembled, "same-name").state) == ("loaded", "failed")
     (problem,) = problems_of(assembled, "both provide")
-    assert problem.startswith("bbb 2.0 and aaa 1.0 both provide the plugin 'Same_Name'; the one of aaa 1.0 counts")
+    assert problem.startswith(
+        "bbb 2.0 and aaa 1.0 both provide the plugin 'Same_Name'; the one of aaa 1.0 counts"
+    )
 
 
 def test_nobody_takes_the_name_of_a_builtin(install, project, tmp_path):
@@ -379,8 +390,6 @@ class plugin:
 
 @pytest.fixture
 def typed(install):
-    if sys.version_info < (3, 10):
-        pytest.skip("union syntax")
     install("typed", "1.5", "[hookturn]\nslack = typed_mod:plugin\n", {"typed_mod": TYPED})
 
 
@@ -414,7 +423,11 @@ def test_wrong_settings_fail_the_plugin_at_their_place(typed, project, settings,
 
 
 def test_a_plugin_without_a_config_takes_no_settings(install, project):
-    install("n", entry_points="[hookturn]\nn = n_mod:make\n", modules={"n_mod": PLUGIN + "def make():\n    import n_mod; return n_mod\n"})
+    install(
+        "n",
+        entry_points="[hookturn]\nn = n_mod:make\n",
+        modules={"n_mod": PLUGIN + "def make():\n    import n_mod; return n_mod\n"},
+    )
     project.user("plugins: {n: {a: 1}}\n")
     assert row(project.assemble(), "n").reason == "its settings are wrong: the plugin takes no settings"
     project.user("plugins: {n: true}\n")
@@ -577,7 +590,11 @@ def test_the_name_of_installed_timings_may_stand_in_the_plugins_table(install, p
 
 def test_blocked_timings_are_not_imported(install, project, tmp_path, monkeypatch):
     sentinel = tmp_path / "imported"
-    install("frame", entry_points="[hookturn.hookspecs]\nframe = fr_block\n", modules={"fr_block": f"open({str(sentinel)!r}, 'w')"})
+    install(
+        "frame",
+        entry_points="[hookturn.hookspecs]\nframe = fr_block\n",
+        modules={"fr_block": f"open({str(sentinel)!r}, 'w')"},
+    )
     project.assemble(disable=["frame"])
     monkeypatch.setenv("HOOKTURN_DISABLE_PLUGIN_AUTOLOAD", "1")
     project.assemble()

@@ -99,7 +99,10 @@ def test_a_key_that_yaml_1_1_takes_for_a_boolean_is_a_text():
         (b"words\n", "f.yaml:1:1: the file must be a mapping, got a text"),
         (b"a: &x [*x]\n", "f.yaml:1:8: the alias '*x' contains itself"),
         (b"a: *x\n", "f.yaml:1:4: the alias '*x' has no anchor"),
-        (b"a: !!python/object:os.system x\n", "f.yaml:1:4: the tag 'tag:yaml.org,2002:python/object:os.system'"),
+        (
+            b"a: !!python/object:os.system x\n",
+            "f.yaml:1:4: the tag 'tag:yaml.org,2002:python/object:os.system'",
+        ),
         (b"a: !mine {}\n", "f.yaml:1:4: the tag '!mine' is not supported"),
         (b'a: "\\U00ffffff"\n', "f.yaml:1:7: not YAML: ValueError"),
         (b"#" * (MAX_BYTES + 1), f"f.yaml: the file has {MAX_BYTES + 1:,} bytes, more than {MAX_BYTES:,}"),
@@ -144,7 +147,9 @@ def test_a_key_given_twice_spoils_the_entry_that_it_stands_in():
     document = read_yaml(b"hooks:\n- {a: 1}\n- {a: 1, a: 2}\n", "f.yaml")
     assert not document.spoiled(("hooks", 0))
     assert document.spoiled(("hooks", 1))
-    assert said(document)[0].startswith("f.yaml:3:10: hooks[1].a: the key 'a' is given twice, first in line 3")
+    assert said(document)[0].startswith(
+        "f.yaml:3:10: hooks[1].a: the key 'a' is given twice, first in line 3"
+    )
 
 
 def test_small_aliases_are_fine():
@@ -216,7 +221,9 @@ values = st.recursive(
 
 def places(data, path=()):
     yield path, data
-    for key, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+    for key, item in (
+        data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    ):
         yield from places(item, (*path, key))
 
 
@@ -229,7 +236,9 @@ def test_json_is_yaml_and_every_place_is_right(data):
     for path, value in places(data):
         line, column = document.at(path)
         rest = lines[line - 1][column - 1 :]
-        assert rest.startswith(json.dumps(value)[:1] if isinstance(value, (dict, list)) else json.dumps(value))
+        assert rest.startswith(
+            json.dumps(value)[:1] if isinstance(value, (dict, list)) else json.dumps(value)
+        )
         if path and isinstance(path[-1], str):
             line, column = document.at(path, key=True)
             assert lines[line - 1][column - 1 :].startswith(json.dumps(path[-1]))
@@ -295,7 +304,10 @@ def test_toml_places(end):
         (b"[tool]\nhookturn = 3\n", "pyproject.toml:2:1: tool.hookturn must be a table, got a number"),
         (b"[tool.hookturn]\na = '\xff'\n", "pyproject.toml:2:6: not UTF-8"),
         (b"[tool.hookturn]\na = " + b"[" * 50_000, "pyproject.toml:1:1: not TOML: "),
-        (b"[tool.hookturn]\na = " + b"[" * 60 + b"]" * 60, "pyproject.toml:1:1: more than 20,000 values or nested"),
+        (
+            b"[tool.hookturn]\na = " + b"[" * 60 + b"]" * 60,
+            "pyproject.toml:1:1: more than 20,000 values or nested",
+        ),
         (b"[tool.hookturn]\na = " + b"9" * 5_000, "pyproject.toml:1:1: not TOML"),
     ],
     ids=range(7),
@@ -307,7 +319,9 @@ def test_what_is_wrong_with_a_toml_file(content, expected):
     assert said(document)[0].startswith(expected)
 
 
-@pytest.mark.parametrize("content", [b"", b"[project]\nname = 'x'\n", b"[tool.other]\n", b"not toml at all ]["])
+@pytest.mark.parametrize(
+    "content", [b"", b"[project]\nname = 'x'\n", b"[tool.other]\n", b"not toml at all ]["]
+)
 def test_a_toml_file_that_does_not_speak_of_us_is_left_alone(content):
     assert read_toml(content, "pyproject.toml") is None
 
@@ -332,7 +346,9 @@ toml_values = st.recursive(
 
 @given(st.dictionaries(plain, toml_values, max_size=5))
 def test_every_toml_place_is_right(data):
-    text = "[tool.hookturn]\n" + "".join(f"{json.dumps(key)} = {to_toml(item)}\n" for key, item in data.items())
+    text = "[tool.hookturn]\n" + "".join(
+        f"{json.dumps(key)} = {to_toml(item)}\n" for key, item in data.items()
+    )
     document = read_toml(text.encode(), "f")
     assert document.data == data
     lines = text.splitlines()

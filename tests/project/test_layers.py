@@ -140,7 +140,9 @@ def test_a_file_that_was_read_before_is_not_parsed_again(project, monkeypatch):
         assert again.document.at(path, key=True) == first.document.at(path, key=True)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"data": [], "keys": [], "values": []}', b'{"data": {}, "keys": 3}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b'{"data": [], "keys": [], "values": []}', b'{"data": {}, "keys": 3}']
+)
 def test_a_damaged_cache_is_not_believed(project, content):
     project.config("mode: monitor\n")
     find(str(project.folder))

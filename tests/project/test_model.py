@@ -57,7 +57,12 @@ permissions: {always_allow: [read], ask: write, deny: ["bash(rm -rf *)"]}
 def test_a_good_file():
     model = read(GOOD)
     assert said(model) == []
-    assert model.settings == {"mode": "enforce", "autoload": False, "max_continue": 0, "dialects": ["atomcode"]}
+    assert model.settings == {
+        "mode": "enforce",
+        "autoload": False,
+        "max_continue": 0,
+        "dialects": ["atomcode"],
+    }
     push, answer, off, whole = model.hooks
     assert (push.name, push.kind, push.run, push.timings) == (
         "no-force-push",
@@ -82,7 +87,11 @@ def test_a_good_file():
         True,
         True,
     )
-    assert (answer.timings, answer.options, answer.guard) == (["on_tool_call_start"], {"tools": ["read"]}, False)
+    assert (answer.timings, answer.options, answer.guard) == (
+        ["on_tool_call_start"],
+        {"tools": ["read"]},
+        False,
+    )
     assert (off.enabled, off.kind) == (False, "")
     assert whole.timings == []
     assert {name: entry.enabled for name, entry in model.plugins.items()} == {
@@ -198,7 +207,7 @@ T = "timings: [pre_tool_execution]\n    "
             "hookturn.yaml:5:22: hooks[0].filter.tools[0]: 'bash(rm *)' is a permission rule;",
         ),
         (
-            f"hooks:\n  - &x {{name: h, timings: on_error, run: {{answer: {{warn: x}}}}}}\n  - *x\n",
+            "hooks:\n  - &x {name: h, timings: on_error, run: {answer: {warn: x}}}\n  - *x\n",
             "hookturn.yaml:2:15: hooks[1].name: a hook named 'h' stands in line 2 already.",
         ),
         ("plugins: [a]\n", "hookturn.yaml:1:10: plugins: expected a mapping of names, got a list."),
@@ -230,7 +239,9 @@ def test_what_can_be_wrong(text, expected):
 
 
 def test_everything_that_is_wrong_with_an_entry_is_said():
-    model = read(f"{H}timing: x\n    timings: [nope]\n    guard: 1\n    run: {{command: x}}\n    priority: x\n")
+    model = read(
+        f"{H}timing: x\n    timings: [nope]\n    guard: 1\n    run: {{command: x}}\n    priority: x\n"
+    )
     assert len(model.problems) == 5
     assert model.hooks == []
 
@@ -303,7 +314,11 @@ keys = st.sampled_from(
      "guard", "priority", "config", "enabled", "required", "version", "x", "always_allow", "\ud800", ""]
 )  # fmt: skip
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["pre_tool_execution", "x", "\ud800", "a\0b", ""]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(["pre_tool_execution", "x", "\ud800", "a\0b", ""]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
     max_leaves=25,
 )

@@ -73,7 +73,9 @@ def command(code, *arguments):
 
 
 def test_command_runs_without_a_shell_in_the_files_folder(tmp_path):
-    found, wrong = resolved(command("import os,sys; print(os.getcwd(), sys.argv[1])", "$HOME; echo x"), tmp_path)
+    found, wrong = resolved(
+        command("import os,sys; print(os.getcwd(), sys.argv[1])", "$HOME; echo x"), tmp_path
+    )
     assert wrong == []
     assert found["t"].reveal() == f"{os.path.realpath(tmp_path)} $HOME; echo x"
 
@@ -126,7 +128,16 @@ def test_what_is_a_reference():
     assert reference({"env": "A"}) == "env"
     assert reference({"file": "a"}) == "file"
     assert reference({"command": ["a", "b"]}) == "command"
-    for other in ({"env": 3}, {"command": "a b"}, {"command": []}, {"env": "A", "x": 1}, {}, "env", ["env"], {"env": ""}):
+    for other in (
+        {"env": 3},
+        {"command": "a b"},
+        {"command": []},
+        {"env": "A", "x": 1},
+        {},
+        "env",
+        ["env"],
+        {"env": ""},
+    ):
         assert reference(other) == ""
     assert resolved({"env": "production"}) == ({"env": "production"}, [])
     assert commands({"a": [{"command": ["x", "y"]}], "b": {"c": {"command": ["z"]}}}) == [["x", "y"], ["z"]]

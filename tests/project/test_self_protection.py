@@ -101,7 +101,7 @@ def test_a_link_to_a_protected_file_is_one(ask, project):
         "sed -i s/a/b/ hookturn.yaml",
         "sed -ni.bak p hookturn.yaml",
         "sed 's/a/b/;w hookturn.yaml' x",
-        "python3 -c 'open(\"hookturn.yaml\", \"w\")'",
+        'python3 -c \'open("hookturn.yaml", "w")\'',
         "sudo rm hookturn.yaml",
         "bash -c 'rm hookturn.yaml'",
         "x=$(rm hookturn.yaml)",

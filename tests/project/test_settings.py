@@ -69,7 +69,9 @@ def bad(config, **settings):
 
 
 def test_defaults_and_given_values():
-    made = good(Plain, count=4, share=2, names=["x"], either=[1], inner={"deep": 1}, inners=[{"deep": 2, "name": "m"}])
+    made = good(
+        Plain, count=4, share=2, names=["x"], either=[1], inner={"deep": 1}, inners=[{"deep": 2, "name": "m"}]
+    )
     assert isinstance(made, Plain)
     assert (made.text, made.count, made.share, made.names) == ("t", 4, 2.0, ["x"])
     assert isinstance(made.share, float)
@@ -77,7 +79,9 @@ def test_defaults_and_given_values():
 
 
 def test_values_are_converted_where_yaml_has_no_such_type():
-    made = good(Plain, path="a/b", color="red", unique=["a", "b"], pair=["x", 2], many=[1, 2], level=3, absent=7)
+    made = good(
+        Plain, path="a/b", color="red", unique=["a", "b"], pair=["x", 2], many=[1, 2], level=3, absent=7
+    )
     assert (made.path, made.color, made.unique) == (Path("a/b"), Color.RED, {"a", "b"})
     assert (made.pair, made.many, made.level, made.absent) == (("x", 2), (1, 2), 3, 7)
 
@@ -188,7 +192,9 @@ class Needs:
 def test_classes_with_their_own_ways():
     assert good(OwnInit, url="u").retries == 3
     assert bad(OwnInit, url=3) == [(("url",), "expected a text, got 3")]
-    assert bad(OwnInit, url="u", retries=10) == [((), "the plugin refuses its settings: retries is 10, more than 9")]
+    assert bad(OwnInit, url="u", retries=10) == [
+        ((), "the plugin refuses its settings: retries is 10, more than 9")
+    ]
     assert good(Validates, low=1).low == 1
     assert bad(Validates, low=11) == [((), "the plugin refuses its settings: low is above high")]
     assert bad(Explodes, a=1) == [((), "the plugin refuses its settings: SystemExit: 3")]

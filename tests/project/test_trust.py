@@ -94,7 +94,18 @@ def test_the_life_of_a_guard(guarded, states):
         lambda text: "hooks: []\n",
         lambda text: None,
     ],
-    ids=["filter", "no guard", "off", "renamed", "timing", "module", "bad entry", "bad file", "taken out", "deleted"],
+    ids=[
+        "filter",
+        "no guard",
+        "off",
+        "renamed",
+        "timing",
+        "module",
+        "bad entry",
+        "bad file",
+        "taken out",
+        "deleted",
+    ],
 )
 def test_a_trusted_guard_cannot_be_loosened_through_its_declaration(guarded, change):
     guarded.write("hooks/watch.py", "def pre_tool_execution(event): ...\n")
@@ -122,11 +133,15 @@ def test_a_guard_that_its_own_file_makes_one_is_known_without_running_it(project
 
 
 def test_other_changed_hooks_are_skipped_and_said(project, states):
-    project.write("hooks/watch.py", "from hookturn import Deny\ndef pre_tool_execution(event): return Deny('w')\n")
+    project.write(
+        "hooks/watch.py", "from hookturn import Deny\ndef pre_tool_execution(event): return Deny('w')\n"
+    )
     project.config("hooks:\n" + WATCH)
     project.trust()
     assert project.fire().reason == "w"
-    project.write("hooks/watch.py", "from hookturn import Deny\ndef pre_tool_execution(event): return Deny('v')\n")
+    project.write(
+        "hooks/watch.py", "from hookturn import Deny\ndef pre_tool_execution(event): return Deny('v')\n"
+    )
     assembled = project.assemble()
     assert states(assembled)["watch"] == "untrusted"
     assert project.fire(assembled=assembled).decision is None
@@ -226,7 +241,9 @@ def test_an_untrusted_file_can_only_tighten(project, states, monkeypatch, tmp_pa
     )
     assembled = project.assemble()
     assert not sentinel.exists()
-    got = {row.name: row.state for row in assembled.plugins if row.kind == "config" and row.layer == "project"}
+    got = {
+        row.name: row.state for row in assembled.plugins if row.kind == "config" and row.layer == "project"
+    }
     assert got == {
         "evil": "untrusted",
         "allow": "untrusted",
@@ -255,7 +272,9 @@ def test_an_untrusted_file_can_only_tighten(project, states, monkeypatch, tmp_pa
         *(f"plugins.{name}" for name in ("audit-log", "turn-stats", "org-guard")),
         "permissions.always_allow",
     }
-    assert all("hookturn trust" in problem.remedy for problem in assembled.problems if "ignored" in problem.cause)
+    assert all(
+        "hookturn trust" in problem.remedy for problem in assembled.problems if "ignored" in problem.cause
+    )
 
 
 def test_everything_counts_once_it_is_trusted(project, states):
@@ -296,7 +315,9 @@ def test_a_rule_that_was_trusted_stays_until_its_removal_is(project):
     project.config("permissions: {deny: ['bash(rm *)']}\n")
     assembled = project.assemble()
     assert [rule.text for rule in assembled.engine.permissions.deny] == ["bash(rm *)", "bash(dd *)"]
-    assert "the rule 'bash(dd *)' was taken out and holds until the change is trusted" in str(assembled.problems[0])
+    assert "the rule 'bash(dd *)' was taken out and holds until the change is trusted" in str(
+        assembled.problems[0]
+    )
     project.trust()
     assert [rule.text for rule in project.assemble().engine.permissions.deny] == ["bash(rm *)"]
 
@@ -323,7 +344,16 @@ def test_the_store_is_the_users_alone(guarded):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"schema": 2, "projects": {}}', b'{"schema": 1, "projects": {"/x": 3}}', b"\xff", b"[" * 99999]
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"schema": 2, "projects": {}}',
+        b'{"schema": 1, "projects": {"/x": 3}}',
+        b"\xff",
+        b"[" * 99999,
+    ],
 )
 def test_a_damaged_store_trusts_nothing_and_is_kept_aside(guarded, states, content):
     guarded.trust()
@@ -398,7 +428,10 @@ def test_an_untrusted_answer_with_settings_runs_nothing(project, tmp_path, state
 
 def test_a_script_that_gives_a_secret_is_part_of_what_is_trusted(project, states):
     script = project.write("token.sh", "echo one\n")
-    project.write("h.py", "from hookturn import Warn\ndef on_turn_start(event, ctx): return Warn(ctx.config['t'].reveal())\n")
+    project.write(
+        "h.py",
+        "from hookturn import Warn\ndef on_turn_start(event, ctx): return Warn(ctx.config['t'].reveal())\n",
+    )
     project.config("hooks: [{name: h, run: {module: h.py}, config: {t: {command: [sh, token.sh]}}}]\n")
     (waiting,) = project.survey().pending()
     assert "runs sh token.sh" in waiting.declaration.what

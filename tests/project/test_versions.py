@@ -7,9 +7,25 @@ import pytest
 from hookturn.project.versions import check_spec, parse, satisfies
 
 # In ascending order; the reference is the ordering example of PEP 440 and the rules around it.
-ASCENDING = (
-    "0.9 1.0.dev1 1.0a1.dev2 1.0a1 1.0a2 1.0b1 1.0rc1 1.0 1.0.post1.dev1 1.0.post1 1.0.1 1.9.9 1.10 2 2.0.1 10 1!0.1"
-).split()
+ASCENDING = [
+    "0.9",
+    "1.0.dev1",
+    "1.0a1.dev2",
+    "1.0a1",
+    "1.0a2",
+    "1.0b1",
+    "1.0rc1",
+    "1.0",
+    "1.0.post1.dev1",
+    "1.0.post1",
+    "1.0.1",
+    "1.9.9",
+    "1.10",
+    "2",
+    "2.0.1",
+    "10",
+    "1!0.1",
+]
 
 
 def test_order():
@@ -20,7 +36,8 @@ def test_order():
 
 
 @pytest.mark.parametrize(
-    "same", [("1", "1.0"), ("1.0", "v1.0.0"), ("1.0a1", "1.0-alpha.1"), ("1.0-1", "1.0.post1"), ("1.0+x", "1.0")]
+    "same",
+    [("1", "1.0"), ("1.0", "v1.0.0"), ("1.0a1", "1.0-alpha.1"), ("1.0-1", "1.0.post1"), ("1.0+x", "1.0")],
 )
 def test_spellings(same):
     assert parse(same[0]) == parse(same[1])

@@ -37,7 +37,14 @@ def engine_of(*entries):
     engine = Engine()
     for item in entries:
         plugin = module.make(item, dict(item.config))
-        engine.register(plugin, item.name, source=item.source, layer="user", config=dict(item.config), options=item.options)
+        engine.register(
+            plugin,
+            item.name,
+            source=item.source,
+            layer="user",
+            config=dict(item.config),
+            options=item.options,
+        )
     return engine
 
 
@@ -94,7 +101,9 @@ def test_marks_hold_unless_the_entry_says_otherwise(entry):
     out = tool(engine)
     assert (out.hooks[0].tier, out.hooks[0].priority) == ("guard", 7)
     assert tool(engine, "read").decision is None
-    engine = engine_of(entry(source, options={"priority": 1, "guard": False, "tools": ["read"], "phase": "before"}))
+    engine = engine_of(
+        entry(source, options={"priority": 1, "guard": False, "tools": ["read"], "phase": "before"})
+    )
     out = tool(engine, "read")
     assert (out.hooks[0].tier, out.hooks[0].priority) == ("before", 1)
 
@@ -111,13 +120,22 @@ def test_marks_hold_unless_the_entry_says_otherwise(entry):
     ],
 )
 def test_objects_classes_and_one_function_for_all(entry, source):
-    engine = engine_of(entry("from hookturn import Inject, hookimpl\n" + source, timings=["on_turn_start"], config={"word": "w"}))
+    engine = engine_of(
+        entry(
+            "from hookturn import Inject, hookimpl\n" + source,
+            timings=["on_turn_start"],
+            config={"word": "w"},
+        )
+    )
     assert turn(engine) == ["w"]
 
 
 def test_one_function_serves_several_timings(entry):
     engine = engine_of(
-        entry("from hookturn import Warn\ndef hook(event): return Warn(event.timing)\n", timings=["on_turn_start", "on_error"])
+        entry(
+            "from hookturn import Warn\ndef hook(event): return Warn(event.timing)\n",
+            timings=["on_turn_start", "on_error"],
+        )
     )
     assert engine.fire(events.TurnStart()).warnings == ("on_turn_start",)
     assert engine.fire(events.Error(error_type="x", message="y")).warnings == ("on_error",)
@@ -175,7 +193,9 @@ def test_dataclasses_and_string_annotations_work_in_it(entry):
 
 def test_our_own_future_imports_do_not_leak_into_it(entry):
     engine = engine_of(
-        entry("from hookturn import Inject\ndef f(x: int): ...\ndef on_turn_start(): return Inject(str(f.__annotations__['x']))\n")
+        entry(
+            "from hookturn import Inject\ndef f(x: int): ...\ndef on_turn_start(): return Inject(str(f.__annotations__['x']))\n"
+        )
     )
     assert turn(engine) == ["<class 'int'>"]
 
@@ -212,14 +232,34 @@ def test_a_neighbour_cannot_be_imported(entry, tmp_path):
         ("x = '\0'", (), "null byte"),
         ("\n\n1 / 0\n", (), "h.py:3 failed at import: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit('bye')\n", (), "h.py:2 failed at import: SystemExit: bye"),
-        ("class E(Exception):\n    def __str__(self): raise RuntimeError\nraise E\n", (), "failed at import: E: <E: str failed"),
+        (
+            "class E(Exception):\n    def __str__(self): raise RuntimeError\nraise E\n",
+            (),
+            "failed at import: E: <E: str failed",
+        ),
         ("def f():\n    f()\nf()\n", (), "failed at import: RecursionError"),
         ("", (), "has no hook"),
-        ("def pre_tool(event): ...\n", (), "has no hook; 'pre_tool' is no timing (did you mean 'pre_tool_execution'?)"),
-        ("def on_eror(event): ...\n", ("on_error",), "has no function 'on_error' (did you mean 'on_eror'?); it has no hook"),
+        (
+            "def pre_tool(event): ...\n",
+            (),
+            "has no hook; 'pre_tool' is no timing (did you mean 'pre_tool_execution'?)",
+        ),
+        (
+            "def on_eror(event): ...\n",
+            ("on_error",),
+            "has no function 'on_error' (did you mean 'on_eror'?); it has no hook",
+        ),
         ("def on_error(event): ...\n", ("post_turn",), "has no function 'post_turn'; it has on_error"),
-        ("from hookturn import hookimpl\n@hookimpl\ndef pre_tool(event): ...\n", (), "there is no hook timing 'pre_tool' (did you"),
-        ("class plugin:\n    def __init__(self): raise SystemExit(2)\n", (), "plugin() failed: SystemExit: 2"),
+        (
+            "from hookturn import hookimpl\n@hookimpl\ndef pre_tool(event): ...\n",
+            (),
+            "there is no hook timing 'pre_tool' (did you",
+        ),
+        (
+            "class plugin:\n    def __init__(self): raise SystemExit(2)\n",
+            (),
+            "plugin() failed: SystemExit: 2",
+        ),
     ],
 )
 def test_what_fails_is_named(entry, source, timings, cause):

@@ -386,7 +386,7 @@ class _Yaml:
                 )
                 document._spoil(path, where, f"{what} is not a text", "Put the key into quotes.")
                 continue
-            if key == "<<" and key_node.event.style is None:
+            if key == "<<" and key_node.event is not None and key_node.event.style is None:
                 document._spoil(
                     path,
                     where,
