@@ -3,7 +3,8 @@
     python              runs, all blocks of a page in one namespace; an ``output`` block says what it prints
     python title="x"    is written to the file x, as every other block with a title is
     py                  is a fragment, only compiled
-    console             commands after ``$``, run by bash; the rest is what they print, ``...`` stands for anything
+    console             commands after ``$``, run by bash; the rest is what they print, ``...`` stands for anything,
+                        alone on a line for any lines or none
 
 A block after the line ``<!-- not run -->`` is left alone.
 """
@@ -80,6 +81,7 @@ class Reader:
             "NO_COLOR": "1",
             "LC_ALL": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",  # as on a terminal: messages stand between the lines that they belong to
         }
 
     def follow(self, page: Path) -> None:
@@ -132,7 +134,10 @@ class Reader:
 def agree(expected: str, printed: str, where: str) -> None:
     """Compare what is printed with what a page says; ``...`` stands for anything."""
     expected, printed = _tidy(expected), _tidy(printed)
-    pattern = ".*?".join(re.escape(part) for part in expected.split("..."))
+    pattern = r"(?:[^\n]*\n)*?".join(
+        ".*?".join(re.escape(part) for part in piece.split("..."))
+        for piece in re.split(r"^\.\.\.\n", expected, flags=re.M)
+    )
     if not re.fullmatch(pattern, printed, re.S):
         pytest.fail(f"{where}\n--- the page says\n{expected}\n--- it prints\n{printed}", pytrace=False)
 
@@ -141,13 +146,18 @@ def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep out of the user's own folders."""
+    monkeypatch.setenv("HOOKTURN_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("HOOKTURN_CONFIG_DIR", str(tmp_path / "config"))
+
+
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
     """Return a reader in an empty project."""
     made = Reader(tmp_path)
     monkeypatch.chdir(made.folder)
-    for name in ("HOOKTURN_STATE_DIR", "HOOKTURN_CONFIG_DIR"):
-        monkeypatch.setenv(name, made.env[name])
     return made
 
 
