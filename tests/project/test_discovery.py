@@ -181,7 +181,7 @@ def test_many_processes_fill_the_cache_at_once(install, tmp_path):
         "    assert [f.name for f in found if f.distribution == 'one'] == ['a'], found\n"
         "    assert problems == []\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(site)}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
     workers = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(4)]
     assert [worker.wait() for worker in workers] == [0] * 4
     (path,) = cache_files()
