@@ -199,7 +199,7 @@ class Score(Answer):
 
 
 @hookspec(event=PlanCreated, answers=(Deny, Rewrite, Score), writable=("steps",))
-def on_plan_created(event: PlanCreated) -> None:
+def on_plan_created(event: PlanCreated, ctx: object) -> None:
     """A plan was made."""
 
 

@@ -252,6 +252,14 @@ def place(tmp_path: Path) -> dict[str, str]:
     return {"HOOKTURN_STATE_DIR": str(tmp_path / "state"), "HOOKTURN_CONFIG_DIR": str(tmp_path / "config")}
 
 
+def test_the_generated_test_passes_with_the_installed_packages(fresh: Path, place: dict[str, str]) -> None:
+    project = fresh.parents[1] / NAME
+    options = ("-q", "-p", "no:asyncio", "-o", "pythonpath=", "-W", "error")
+    ran = run(fresh / "python", "-m", "pytest", *options, cwd=project, **place)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "4 passed" in ran.stdout
+
+
 SESSION = """
 import json, hookturn
 from hookturn import Engine

@@ -14,6 +14,7 @@ from hookturn import (
     Deny,
     Engine,
     Inject,
+    Recover,
     Reply,
     Rewrite,
     Tool,
@@ -200,6 +201,31 @@ def test_a_failing_tool_is_an_error_result_and_the_turn_goes_on(play: Any) -> No
     assert "no such file" in run.results[0].error
     assert any("no such file" in text for text in run.read)
     assert recorder.seen.count("on_error") == 2
+
+
+def test_a_failing_model_is_asked_again_when_a_hook_and_the_host_can_recover(play: Any) -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    def on_error(event: Any) -> Recover:
+        seen.append((event.phase, event.error_type, event.message))
+        return Recover("retry", attempts=2)
+
+    script = (User("go"), Model(error="overloaded"), Model("done"))
+    run = play([Hooks(on_error=on_error)], *script, recovers=["retry"])
+    assert seen == [("model", "RuntimeError", "overloaded")]
+    assert [recover.strategy for recover in run.recovers] == ["retry"]
+    assert [end.text for end in run.ends] == ["done"]
+    run = play([Hooks(on_error=on_error)], *script)
+    assert run.recovers == [None], "this host cannot retry"
+    assert run.skipped == [script[-1]]
+    run = play([Hooks(on_error=Recover("abort"))], *script, recovers=["abort"])
+    assert run.skipped == [script[-1]]
+
+
+def test_a_turn_whose_model_fails_still_ends(play: Any) -> None:
+    recorder = Recorder()
+    play([recorder], User("go"), Model(error=ConnectionError("down")))
+    assert recorder.seen[-4:] == ["on_error", "on_turn_complete", "post_turn", "on_session_end"]
 
 
 def test_an_interrupt_passes_after_post_and_end_have_fired(play: Any) -> None:

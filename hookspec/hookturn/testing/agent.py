@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..engine.engine import Engine
     from ..engine.outcome import Failure, Outcome
     from ..engine.results import Call, End, Prompt, Response, ToolResult
+    from ..spec.answers import Recover
 
     Play = Generator[Any, Any, None]
 
@@ -64,15 +65,13 @@ class ToolCall:
         self.args = args
         self.views = {"command": command, "path": path, "url": url}
         self.result = result
-        self.error = error
+        self.error = RuntimeError(error) if error and isinstance(error, str) else error
         self.call_id = call_id
 
     def perform(self, args: Mapping[str, Any]) -> Any:
         """Do what the script says that the tool does."""
         if isinstance(self.error, BaseException):
             raise self.error
-        if self.error:
-            raise RuntimeError(self.error)
         return self.result(**args) if callable(self.result) else self.result
 
     def __repr__(self) -> str:
@@ -109,6 +108,9 @@ class Model:
         calls: the tool calls that it asks for.
         usage: tokens, such as ``{"input_tokens": 10, "output_tokens": 5}``.
         stop_reason: the model's own word.
+        error: the request fails instead: an exception, or the text of a RuntimeError. The next answer is
+            asked for when a hook answers Recover with a strategy that ``Engine(recovers=...)`` names;
+            otherwise the turn ends.
     """
 
     def __init__(
@@ -117,9 +119,11 @@ class Model:
         *calls: ToolCall | SubAgent,
         usage: Mapping[str, int] | None = None,
         stop_reason: str = "",
+        error: BaseException | str = "",
     ) -> None:
         self.text = text
         self.calls = calls
+        self.error = RuntimeError(error) if error and isinstance(error, str) else error
         self.usage = dict(usage or {})
         self.stop_reason = stop_reason
 
@@ -138,6 +142,7 @@ class Run:
         results: the same calls' results.
         executed: (tool, arguments) of each tool body that was really entered.
         ends: the completed turns.
+        recovers: for each failed request to the model, the Recover to carry out, or None.
         read: everything that the model read: system prompts, prompts, results, injected texts, words to go on with.
         warnings: everything that the user read.
         skipped: steps and calls of the script that were not played, because a hook stopped what they belong to.
@@ -151,6 +156,7 @@ class Run:
         self.results: list[ToolResult] = []
         self.executed: list[tuple[str, dict[str, Any]]] = []
         self.ends: list[End] = []
+        self.recovers: list[Recover | None] = []
         self.read: list[str] = []
         self.warnings: list[str] = []
         self.skipped: list[User | Model | ToolCall | SubAgent] = []
@@ -288,6 +294,12 @@ class _Script:
             run.system_prompts.append(parts)
             run.read.extend(parts)
             step = answers.popleft()
+            if step.error:
+                recover = yield turn.fail(step.error, phase="model")
+                run.recovers.append(recover)
+                if recover is None or recover.strategy == "abort":
+                    break
+                continue
             named = [(self.call_id(item), item) for item in step.calls]
             asked = [{"id": call_id, "tool": item.tool, "args": self.args(item)} for call_id, item in named]
             response = yield turn.model_response(
