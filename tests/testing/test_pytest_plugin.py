@@ -82,6 +82,7 @@ def test_engines_are_made_and_closed(project: pytest.Pytester) -> None:
     project.runpytest_subprocess("-p", "no:randomly").assert_outcomes(passed=3, failed=1)
 
 
+@pytest.mark.smoke
 def test_a_session_plays_a_script(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_guard="""
@@ -153,6 +154,7 @@ print(*sorted(set(sys.modules) - before))
     assert ran.stdout.split() == ["hookturn", "hookturn.testing", "hookturn.testing.plugin"]
 
 
+@pytest.mark.smoke
 def test_the_public_names_are_complete_and_each_can_be_imported() -> None:
     assert hookturn.testing.__all__ == sorted(hookturn.testing.__all__)
     for name in hookturn.testing.__all__:

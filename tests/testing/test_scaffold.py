@@ -37,6 +37,7 @@ def run(*command: object, cwd: Path, **more: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.smoke
 def test_the_files(tmp_path: Path) -> None:
     written = create(NAME, tmp_path)
     project = tmp_path / NAME
