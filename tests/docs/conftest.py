@@ -75,8 +75,8 @@ class Reader:
         self.env = {
             "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
             "HOME": str(folder),
-            "HOOKTURN_STATE_DIR": str(folder / "state"),
-            "HOOKTURN_CONFIG_DIR": str(folder / "config"),
+            "HOOKTURN_STATE_DIR": os.environ["HOOKTURN_STATE_DIR"],
+            "HOOKTURN_CONFIG_DIR": os.environ["HOOKTURN_CONFIG_DIR"],
             "COLUMNS": "100",
             "NO_COLOR": "1",
             "LC_ALL": "C.UTF-8",
@@ -144,13 +144,6 @@ def agree(expected: str, printed: str, where: str) -> None:
 
 def _tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep out of the user's own folders."""
-    monkeypatch.setenv("HOOKTURN_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("HOOKTURN_CONFIG_DIR", str(tmp_path / "config"))
 
 
 @pytest.fixture
