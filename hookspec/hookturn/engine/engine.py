@@ -9,6 +9,7 @@ from time import monotonic, perf_counter
 
 from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
+from ..spec.record import safe_text
 from .capabilities import HookContext, logger
 from .fold import Fold, Permissions
 from .outcome import Failure, Outcome, describe
@@ -139,7 +140,7 @@ class Engine:
         self._loose: dict[str, list[str]] = {}  # injections for sessions that the engine does not run
         self._strikes: dict[tuple[str, str], int] = {}
         self._aside: set[tuple[str, str]] = set()
-        self._loops: list[Any] = []
+        self._pool: Any = None  # helper loops for coroutine hooks in synchronous code
         refused: list[RegistrationError] = []
         given: list[tuple[Any, Any, str]] = [("host", host, "host")] if host is not None else []
         for plugin in plugins:
@@ -395,7 +396,9 @@ class Engine:
         if start:
             out.micros = (perf_counter() - start) * 1e6
         if watchers is not None and event.timing != "on_outcome":
-            self._watch(watchers, event, out)
+            watched = self._watch(watchers, event, out)
+            if watched is not None and watched.failures:
+                self._drive(self._report(watched, out))
         return out
 
     async def _afire(
@@ -427,10 +430,12 @@ class Engine:
         if start:
             out.micros = (perf_counter() - start) * 1e6
         if watchers is not None and event.timing != "on_outcome":
-            if watchers.plain:
-                self._watch(watchers, event, out)
+            if watchers.plain and self._free():
+                watched = self._watch(watchers, event, out)
             else:
-                await self._adrive(self._watched(watchers, event, out))
+                watched = await self._adrive(self._watched(watchers, event, out))
+            if watched is not None and watched.failures:
+                await self._adrive(self._report(watched, out))
         return out
 
     def _prepared(self, event: Event) -> Event:
@@ -470,7 +475,8 @@ class Engine:
     def _loop(self, plan: Plan, event: Event, fold: Fold | None) -> Fold | None:
         """The hot loop: synchronous hooks without time limits of their own."""
         start = perf_counter()
-        for group in plan.static or plan.groups(event):
+        groups = plan.static or plan.groups(event)
+        for group in groups:
             for function, context, step in group:
                 try:
                     answer = function(event) if context is None else function(event, context)
@@ -497,7 +503,7 @@ class Engine:
                         fold.not_called(skipped, fold.ended)
                     break
         if self._strikes:
-            self._forgive(plan, fold, event.session_id)
+            self._forgive([step for group in groups for _, _, step in group], fold, event.session_id)
         return fold
 
     def _steps(
@@ -521,6 +527,7 @@ class Engine:
         end = begun + deadline if deadline is not None else None
         hooks_end = begun + deadline * (1 - GUARD_SHARE) if deadline is not None else None
         has_guards = plan.steps[-1].guard
+        called: list[Step] = []
         for step in plan.steps:
             if fold.ended and not step.guard:
                 fold.not_called(step, fold.ended)
@@ -545,9 +552,11 @@ class Engine:
             if last is not None:
                 left = last - monotonic()
                 if left <= 0:
-                    self._failed(fold, step, TimeoutError("the fire's time was used up before it"), 0.0)
+                    late = TimeoutError("the fire's time was used up before it")
+                    self._failed(fold, step, late, 0.0, reached=False)
                     continue
                 limit = min(limit, left)
+            called.append(step)
             start = perf_counter()
             try:
                 token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth))
@@ -577,32 +586,42 @@ class Engine:
                 elapsed = perf_counter() - start
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
         if self._strikes:
-            self._forgive(plan, fold, event.session_id)
+            self._forgive(called, fold, event.session_id)
         return fold
 
     def _failed(
-        self, fold: Fold, step: Step, error: BaseException, elapsed: float, micros: float = 0.0
+        self,
+        fold: Fold,
+        step: Step,
+        error: BaseException,
+        elapsed: float,
+        micros: float = 0.0,
+        *,
+        reached: bool = True,
     ) -> None:
         kind, text = type(error).__name__, describe(error)
         message = text.removeprefix(kind).removeprefix(": ")
         if isinstance(error, SystemExit):
-            message = f"the hook called exit({error.code!r})"
+            message = f"the hook called exit({safe_text(error.code)})"
         failure = Failure(
             fold.timing.name, step.name, step.plugin, step.owner.distribution, kind, message, elapsed, error
         )
         fold.fail(step, failure, micros)
         event = fold.event
         key = (event.session_id, step.plugin)
-        with self._lock:
-            strikes = self._strikes[key] = self._strikes.get(key, 0) + 1
-            if len(self._strikes) > 10_000:
-                self._strikes.pop(next(iter(self._strikes)))
         who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
         log = logger(step.name)
         log.opt(exception=error if not isinstance(error, (AnswerError, TimeoutError)) else None).warning(
             "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, text
         )
-        if strikes == STRIKES and not step.fails_closed and not step.unfiltered:
+        if not reached:  # the fault of others
+            return
+        with self._lock:
+            strikes = self._strikes[key] = self._strikes.get(key, 0) + 1
+            if len(self._strikes) > 10_000:
+                self._strikes.pop(next(iter(self._strikes)))
+        counts = not step.fails_closed and not step.unfiltered
+        if strikes >= STRIKES and counts and key not in self._aside:
             with self._lock:
                 self._aside.add(key)
                 self._hot = {}
@@ -610,21 +629,21 @@ class Engine:
             fold.warnings.append(words)
             log.error(words)
 
-    def _forgive(self, plan: Plan, fold: Fold | None, session: str) -> None:
-        failed = {failure.plugin for failure in fold.failures} if fold is not None else set()
-        called = (
-            {record.plugin for record in fold.records if not record.matched} if fold is not None else set()
-        )
-        for step in plan.steps:
-            if step.plugin not in failed and step.plugin not in called:
+    def _forgive(self, called: list[Step], fold: Fold | None, session: str) -> None:
+        """Forget the earlier failures of what was called and did not fail."""
+        still = {failure.plugin for failure in fold.failures} if fold is not None else set()
+        if fold is not None:  # not called, because the plan had ended
+            still |= {record.plugin for record in fold.records if not record.matched}
+        for step in called:
+            if step.plugin not in still:
                 self._strikes.pop((session, step.plugin), None)
 
     def _report(self, fold: Fold, out: Outcome) -> Generator[Wait, Any, None]:
         """Give the hooks' failures to on_error, once; failing on_error hooks do not recurse."""
-        if fold.timing.name in ("on_error", "on_outcome"):
+        if fold.timing.name == "on_error":
             return
         plan = self.plan("on_error")
-        if plan is None and self.plan("on_outcome") is None:
+        if plan is None and (fold.timing.name == "on_outcome" or self.plan("on_outcome") is None):
             return
         event = fold.event
         for failure in fold.failures:
@@ -654,18 +673,20 @@ class Engine:
             if watchers is not None:
                 yield from self._watched(watchers, error, reported)
 
-    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> None:
-        if not watchers.plain or self.threaded:
-            self._drive(self._watched(watchers, before, out))
-            return
-        watched = self._outcome_event(before, out)
-        fold = self._fire_plain(watchers, watched, None, None)
+    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> Fold | None:
+        if not watchers.plain or not self._free():
+            watched: Fold = self._drive(self._watched(watchers, before, out))
+            return watched
+        seen = self._outcome_event(before, out)
+        fold = self._fire_plain(watchers, seen, None, None)
         if fold is not None:
             self._after_watch(watchers, fold, out)
+        return fold
 
-    def _watched(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, None]:
+    def _watched(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, Fold]:
         fold = yield from self._steps(watchers, self._outcome_event(before, out), False, None, None, None)
         self._after_watch(watchers, fold, out)
+        return fold
 
     def _outcome_event(self, before: Event, out: Outcome) -> OutcomeEvent:
         return OutcomeEvent._make(
@@ -734,6 +755,8 @@ class Engine:
         """Run a generator of steps from a coroutine."""
         import asyncio
 
+        from .loops import bounded
+
         value: Any = None
         error: BaseException | None = None
         while True:
@@ -746,23 +769,19 @@ class Engine:
                 if awaitable is None:
                     assert function is not None
                     awaitable = start_thread(function, asyncio.get_running_loop())
-                value = await asyncio.wait_for(awaitable, seconds)
-            except asyncio.TimeoutError:
-                error = TimeoutError(f"no answer within {seconds:g} s")
+                value = await bounded(awaitable, seconds)
             except BaseException as problem:
                 error = problem
 
     def _wait(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
         """Run an awaitable on one of the engine's helper loops, from synchronous code."""
-        from .loops import HelperLoop
+        pool = self._pool
+        if pool is None:
+            from .loops import LoopPool
 
-        with self._lock:
-            # A fire from inside a helper loop gets another one: its own is busy with us.
-            loop = next((loop for loop in self._loops if not loop.is_current()), None)
-            if loop is None:
-                loop = HelperLoop()
-                self._loops.append(loop)
-        return loop.run(awaitable, seconds)
+            with self._lock:
+                pool = self._pool = self._pool or LoopPool()
+        return pool.run(awaitable, seconds)
 
     # -- sessions -------------------------------------------------------------------------------
 
@@ -881,9 +900,8 @@ class Engine:
                 self._call_lifecycle(record, "on_dispose", 5.0)
             except (Exception, SystemExit) as error:
                 logger(record.hook_name).warning("on_dispose failed: {}", describe(error))
-        for loop in self._loops:
-            loop.close()
-        self._loops.clear()
+        if self._pool is not None:
+            self._pool.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -931,6 +949,7 @@ def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
 
 def start_thread(function: Callable[[], Any], loop: Any) -> Any:
     """Run a function on a daemon thread; returns a future of ``loop`` for its result."""
+    from contextlib import suppress
     from contextvars import copy_context
     from threading import Thread
 
@@ -952,7 +971,7 @@ def start_thread(function: Callable[[], Any], loop: Any) -> Any:
             result, error = context.run(function), None
         except BaseException as problem:
             result, error = None, problem
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop may be gone by then
             loop.call_soon_threadsafe(settle, result, error)
 
     Thread(target=work, daemon=True, name="hookturn-hook").start()

@@ -403,9 +403,12 @@ class Fold:
 
     def close(self, step: Step, reason: str) -> None:
         """Vote against going on, in the name of a hook that could not be asked."""
-        if Deny in self.timing.answers:
+        taken = [kind.__name__ for kind in self.timing.answers]
+        if self.timing.name == "on_event":
+            taken = self.event.accepts
+        if "Deny" in taken:
             decision = "deny"
-        elif Block in self.timing.answers:
+        elif "Block" in taken:
             decision = "block"
         else:
             self.warnings.append(reason)

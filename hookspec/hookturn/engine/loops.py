@@ -12,25 +12,83 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import Any
 
+CLEANUP_SECONDS = 0.2
+"""How long a cancelled hook is waited for; one that does not give up is left alone."""
+
+_here = threading.local()  # .loop: the helper loop whose thread this is
+
+
+async def _boxed(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Await; an exit or interrupt comes back as a value, since raised in a task it would end the whole loop."""
+    try:
+        return await awaitable, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """Look at a task's exception, so that asyncio does not report one that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+def too_late(seconds: float | None) -> TimeoutError:
+    """Return the error of a hook that took too long."""
+    return TimeoutError(f"no answer within {seconds or 0:g} s")
+
+
+async def bounded(awaitable: Awaitable[Any], seconds: float | None) -> Any:
+    """Await on the current loop; at the time limit it is cancelled, and left behind if it does not give up.
+
+    Raises:
+        TimeoutError: when it is not done in time.
+        BaseException: whatever it raises.
+    """
+    task = asyncio.ensure_future(_boxed(awaitable))
+    task.add_done_callback(_heard)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:  # our caller is cancelled, and so is the hook
+        task.cancel()
+        await asyncio.wait({task}, timeout=CLEANUP_SECONDS)
+        raise
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CLEANUP_SECONDS)
+        raise too_late(seconds)
+    value, error = task.result()
+    if error is not None:
+        raise error
+    return value
+
 
 class HelperLoop:
     """One event loop on one daemon thread."""
 
     def __init__(self) -> None:
+        self.blocked = False  # its thread waits for another loop
+        self._stuck = False  # a hook that was cancelled has not let go of the thread yet
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True, name="hookturn-loop")
         self._thread.start()
 
     def _run(self) -> None:
+        _here.loop = self
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
         finally:
             self._loop.close()
 
-    def is_current(self) -> bool:
-        """Whether the caller runs on this loop's thread."""
-        return threading.current_thread() is self._thread
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs (after a fork it does not)."""
+        return self._thread.is_alive()
+
+    @property
+    def free(self) -> bool:
+        """Whether the loop can take work."""
+        return not self.blocked and not self._stuck and self._thread.is_alive()
 
     def run(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
         """Wait for an awaitable, in the caller's context variables; at the time limit it is cancelled.
@@ -42,23 +100,29 @@ class HelperLoop:
         result: concurrent.futures.Future[Any] = concurrent.futures.Future()
         tasks: list[asyncio.Task[Any]] = []
 
-        async def work() -> Any:
-            return await awaitable
-
         def settle(task: asyncio.Task[Any]) -> None:
             if result.done():
-                return
-            if task.cancelled():
+                _heard(task)
+            elif task.cancelled():
                 result.set_exception(asyncio.CancelledError())
             elif (error := task.exception()) is not None:
                 result.set_exception(error)
             else:
-                result.set_result(task.result())
+                value, error = task.result()
+                if error is not None:
+                    result.set_exception(error)
+                else:
+                    result.set_result(value)
 
         def begin() -> None:
-            task = self._loop.create_task(work())
+            task = self._loop.create_task(_boxed(awaitable))
             tasks.append(task)
             task.add_done_callback(settle)
+
+        def cancel() -> None:
+            self._stuck = False
+            for task in tasks:
+                task.cancel()
 
         self._loop.call_soon_threadsafe(begin, context=contextvars.copy_context())
         try:
@@ -66,11 +130,12 @@ class HelperLoop:
         except concurrent.futures.TimeoutError:
             if result.done():
                 raise  # the hook's own TimeoutError
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
-            raise TimeoutError(f"no answer within {seconds or 0:g} s") from None
+            self._stuck = True
+            self._loop.call_soon_threadsafe(cancel)
+            raise too_late(seconds) from None
         except BaseException:
             if not result.done():
-                self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+                self._loop.call_soon_threadsafe(cancel)
             raise
 
     def close(self) -> None:
@@ -81,5 +146,41 @@ class HelperLoop:
                 task.cancel()
             self._loop.call_soon(self._loop.stop)
 
-        self._loop.call_soon_threadsafe(stop)
-        self._thread.join(1.0)
+        if self.alive:
+            self._loop.call_soon_threadsafe(stop)
+            self._thread.join(1.0)
+
+
+class LoopPool:
+    """The helper loops of one engine, made when needed.
+
+    A hook on a helper loop may fire again: its loop is then blocked, and the
+    inner hook gets another one. So does everybody when a hook does not let go.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loops: list[HelperLoop] = []
+
+    def run(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
+        """Wait for an awaitable on a free loop (see ``HelperLoop.run``)."""
+        caller: HelperLoop | None = getattr(_here, "loop", None)
+        if caller is not None:
+            caller.blocked = True
+        try:
+            with self._lock:
+                loop = next((loop for loop in self._loops if loop.free), None)
+                if loop is None:
+                    loop = HelperLoop()
+                    self._loops = [*(known for known in self._loops if known.alive), loop]
+            return loop.run(awaitable, seconds)
+        finally:
+            if caller is not None:
+                caller.blocked = False
+
+    def close(self) -> None:
+        """Stop all loops."""
+        with self._lock:
+            loops, self._loops = self._loops, []
+        for loop in loops:
+            loop.close()

@@ -329,7 +329,7 @@ class Registry:
                 "timing": timing,
                 "function": method,
                 "pluggy": marks,
-                "options": {**options, "wants": wants, "is_async": inspect.iscoroutinefunction(method)},
+                "options": {**options, "wants": wants, "is_async": _is_async(method)},
             }
         timings = [item["timing"] for item in found.values()]
         for timing in timings:
@@ -438,6 +438,15 @@ def _routines(owner: Any) -> list[Any]:
     names = list(vars(owner)) if inspect.ismodule(owner) else dir(owner)
     values = (_attribute(owner, name) for name in names if not name.startswith("__"))
     return [value for value in values if inspect.isroutine(value)]
+
+
+def _is_async(function: Any) -> bool:
+    """Whether a call gives an awaitable, as far as that can be told: behind decorators too."""
+    try:
+        inner = inspect.unwrap(function)
+    except ValueError:  # it wraps itself
+        inner = function
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inner)
 
 
 def _attribute(owner: Any, name: str) -> Any:
