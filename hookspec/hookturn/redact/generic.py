@@ -7,27 +7,61 @@ from __future__ import annotations
 
 import re
 
-from .providers import Named, spellings
-from .rules import Rule, basic_credentials, is_weak
+from .providers import Named
+from .rules import Lazy, Rule, basic_credentials, is_weak
 from .words import classes, random_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .rules import Hit
 
+
+def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ways in which words stand in names.
+
+    ``api|key`` is apikey, APIKEY, Apikey, apiKey, ApiKey, and with "_", "-", "." or a blank between its parts.
+    """
+    forms: dict[str, None] = {}
+    for word in words:
+        parts = word.split("|")
+        capitals = [part.capitalize() for part in parts]
+        joined = "".join(parts)
+        forms.update(dict.fromkeys((joined, joined.upper(), joined.capitalize(), "".join(capitals))))
+        forms[parts[0] + "".join(capitals[1:])] = None
+        if len(parts) > 1:
+            for sign in "_-. ":
+                forms.update(dict.fromkeys((sign.join(parts), sign.join(parts).upper(), sign.join(capitals))))
+    return tuple(forms)
+
+
 # Words that name a secret, with their parts for the spellings (apiKey, API_KEY, api-key ...).
 _PASSWORDS = spellings(("pass|word", "passwd", "pass|phrase", "pwd", "pass|code"))
-_KEYS = (
+_TOKENS = (
     *spellings(("secret", "token", "credential", "api|key", "access|key", "auth|key", "private|key", "signing|key",
-                "encryption|key", "account|key", "master|key", "client|key", "app|key", "license|key", "authorization")),
-    "_pass", "_PASS", "-pass", "PASS=", "_pw", "_PW", "_key", "_KEY", "-key", "-Key", "-KEY", " key", "_auth", "_AUTH",
-    "creds", "CREDS", "_salt", "_SALT", "_pat=", "_PAT=", "_pat:", "_PAT:", "Key",
+                "encryption|key", "account|key", "master|key", "client|key", "license|key")),
+    "API key", "Access key", "creds", "CREDS", "_auth", "_AUTH",
+    "_pat=", "_PAT=", "_pat:", "_PAT:",
 )  # fmt: skip
+_KEYS = (
+    "_key",
+    "_KEY",
+    "-key",
+    "-KEY",
+    " key",
+    " Key",
+    "_salt",
+    "_SALT",
+    "app_key",
+    "APP_KEY",
+    "appKey",
+    "AppKey",
+)
+_SHORT_PASSWORDS = ("_pass", "_PASS", "-pass", "PASS=", "_pw", "_PW")
 
 # After the name: the rest of it and what closes it, an assignment in some language, the value.
-_REST = re.compile(r"(\w{0,40}(?:[.-]\w{1,40}){0,3})(?:\\?[\"'`]|[\])]){0,3}")
+_REST = Lazy(r"(\w{0,40}(?:[.-]\w{1,40}){0,3})(?:\\?[\"'`]|[\])]){0,3}")
 _NEXT = frozenset(" \t\r\n=:!,(>-")
-_ASSIGN = re.compile(
+_ASSIGN = Lazy(
     r"\s{0,8}(?::=|=>|->|={1,3}|!==?|:(?:\s{0,2}[\w\[\].|?&<> ]{1,40}=(?!=))?)\s{0,8}"  # x = 1, x: str = 1
     r"|,\s{0,4}(?=\\?[\"'`])"  # set("x", "1")
     r"|\((?=[\"'`])"  # setX("1")
@@ -35,22 +69,30 @@ _ASSIGN = re.compile(
     r"|,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,3}[:=]\s{0,3}"  # name: x, value: 1
     r"|\s{1,3}(?:is|was|to|as)\s{1,3}"  # the x is 1
 )
-_VALUE = re.compile(
-    r"(?:[A-Za-z_][\w.:]{0,40}!?\(\s{0,4}(?=[bru]?[\"'`]))?"  # String::from("1")
+_VALUE = Lazy(
+    r"(?P<call>[A-Za-z_][\w.:]{0,40}!?\(\s{0,4}(?=[bru]?[\"'`]))?"  # String::from("1")
     r"(?:[bruf]{0,2}(?:\\\"(?P<e>[^\"\\\n]{4,300})\\\"|\"(?P<d>[^\"\n]{4,300})\"|'(?P<s>[^'\n]{4,300})'|`(?P<t>[^`\n]{4,300})`)"
     r"|\\?[\"'`]?(?P<u>[^\s\"'`,;<>(){}\[\]|&\\=]{6,300}={0,2}))"
 )
 
 # A name that goes on like this is not the secret itself.
-_TAIL = re.compile(
-    r"file|path|dir|url|uri|name|type|field|len|size|count|expir|ttl|timeout|format|regex|pattern|header|prefix|suffix|"
-    r"class|policy|hash|digest|label|title|hint|prompt|placeholder|error|message|valid|require|enabled|column|_id$|id$|"
+_TAIL = Lazy(
+    r"file|path|dir|url|uri|name|type|field|len|size|count|expir|last|date|time|fingerprint|ttl|timeout|format|regex|pattern|header|prefix|suffix|"
+    r"class|manager|policy|hash|digest|label|title|hint|prompt|placeholder|error|message|valid|require|enabled|column|_id$|id$|"
     r"index|status|usage|limit|kind|scope|version|algorithm|provider|endpoint|param|attr|ize|ise|less|board|store|ring",
     re.IGNORECASE,
 )
 
+# Words before "token" and "key" that make something public of them.
+_HEAD = Lazy(
+    r"(?:next|page|paging|pagination|continuation|request|change|starting|previous|prev|idempotency|sync|cancel\w*|lifecycle|action|"
+    r"public(?:_?key)?|primary|foreign|partition|sort|cache|row|object|index|unique|composite|hash|range|map|dict|lookup|s3|"
+    r"translation|message|i18n|l10n|locale|config|settings|event|hot|arrow|access_?log)[\s_-]{0,2}$",
+    re.IGNORECASE,
+)
+
 # What a value looks like that names something instead of being it.
-_REFERENCE = re.compile(
+_REFERENCE = Lazy(
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # the name of an environment variable
     r"|(?:sha\d{1,3}|md5|h1)[:-].*"  # the hash of a lock file
     r"|[a-z][a-z0-9+.-]*://.*"
@@ -58,6 +100,8 @@ _REFERENCE = re.compile(
     r"|(?:self|this|args|config|settings|options|request|req|ctx|context|event|process|os|data|params|user|opts)\.[\w.]+"
     r"|\.?/[\w./-]*|~/.*|[\w.-]+/[\w.-]+/[\w./-]*"  # paths
     r"|[\w.+-]+@[\w-]+\.[\w.]+"  # mail addresses
+    r"|[A-Za-z]\w{0,11}(?:\.\w{1,12}){2,}"  # dotted names
+    r"|arn:.*"
     r"|[\w.-]+\.(?:py|js|ts|json|ya?ml|txt|pem|key|crt|md|html?|whl|gz|zip|go|rs|java|c|h|com|org|net|io|toml|lock)"
 )
 
@@ -72,14 +116,21 @@ def _named() -> Named:
     return _providers
 
 
+# What patterns, templates and mark-up have and keys do not.
+_CODE = Lazy(r"[|{}()<>\[\]\\*]")
+
+
 class Assignment(Rule):
     """A name that says "secret", an operator, and a value that looks like one."""
 
-    __slots__ = ("password",)
+    __slots__ = ("password", "weak")
 
-    def __init__(self, name: str, literals: tuple[str, ...], *, password: bool) -> None:
+    def __init__(
+        self, name: str, literals: tuple[str, ...], *, password: bool = False, weak: bool = False
+    ) -> None:
         super().__init__(name, literals, "", specific=False)
         self.password = password
+        self.weak = weak
 
     def match(self, text: str, at: int, literal: str) -> Hit | None:
         """Return the assigned value, as (start, end, name, specific), or None."""
@@ -87,8 +138,6 @@ class Assignment(Rule):
         assert rest is not None  # every part of it may be empty
         place = rest.end()
         if text[place : place + 1] not in _NEXT:
-            return None
-        if rest[1] and _TAIL.search(rest[1]):
             return None
         assign = _ASSIGN.match(text, place)
         if assign is not None:
@@ -100,42 +149,52 @@ class Assignment(Rule):
         found = _VALUE.match(text, place)
         if found is None:
             return None
-        group = found.lastgroup or "u"
+        group = next(name for name in "duste" if found[name] is not None)
         start, end = found.span(group)
+        while (
+            group == "u" and end - start > 6 and text[end - 1] in ".:!?" and not text[end : end + 1].strip()
+        ):
+            end -= 1  # the end of a sentence
         value = text[start:end]
-        if is_weak(value) or _REFERENCE.fullmatch(value):
+        if group == "u" and literal in value:
+            return None  # one keyword after another, not a value
+        if is_weak(value) or _REFERENCE.fullmatch(value) or self._named_otherwise(text, at, literal, rest[1]):
+            return None
+        operator = assign[0].strip() if assign else ""
+        if operator == "," and not _is_argument(text, at):
             return None
         random = random_part(value)
         if random >= 8:
-            named = _named().name(text[max(0, at - 40) : start], value)
-            if named:
-                return start, end, named, True
+            provider = _named().name(text[max(0, at - 40) : start], value)
+            if provider:
+                return start, end, provider, True
+        if not self.password and _CODE.search(value):
+            return None
         if group == "u":
-            if literal in value:
-                return None  # one keyword after another, not a value
-            end = self._bare(text, at, start, end, assign[0].strip() if assign else "")
-            return (start, end, self.name, False) if end else None
+            return (start, end, self.name, False) if self._bare(text, at, start, end, operator) else None
         if " " in value and (not self.password or value.count(" ") > 3 or random < 8):
             return None
-        return (start, end, self.name, False) if self._secret(value, strict=False) else None
+        called = found["call"] is not None
+        return (start, end, self.name, False) if self._secret(value, strict=called) else None
 
-    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> int:
-        """Judge a value without quotes: in code it is mostly a name, in an environment file a secret.
+    def _named_otherwise(self, text: str, at: int, literal: str, tail: str) -> bool:
+        """Tell whether the words around the keyword make something else of it: a path, a type, a next page's token."""
+        if tail and _TAIL.search(tail):
+            return True
+        return not self.password and bool(_HEAD.search(text, max(0, at - 16), at + (literal[0] in "_- ")))
 
-        Returns:
-            where it ends, 0 when it is none.
-        """
-        while end - start > 6 and text[end - 1] in ".:!?" and (end == len(text) or text[end].isspace()):
-            end -= 1  # the end of a sentence
-        value = text[start:end]
+    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> bool:
+        """Judge a value without quotes: in code it is mostly a name, in an environment file a secret."""
         following = text[end : end + 1]
         if following in ("(", "[", "{") or (following == "\\" and text[end + 1 : end + 2] not in "nrt\"'"):
-            return 0
+            return False
         # NAME=value and name: value to the end of the line are no code.
-        tight = operator in ("=", ":", "") and (text[at : at + 1].isupper() or text[start - 1] in "=\"'") and (
-            not following or following in "\n\r\"'&\\ "
-        )  # fmt: skip
-        return end if self._secret(value, strict=not tight) else 0
+        tight = (
+            operator in ("=", ":", "")
+            and (text[at : at + 1].isupper() or text[start - 1] in "=\"'")
+            and (not following or following in "\n\r\"'&\\ ")
+        )
+        return self._secret(text[start:end], strict=not tight)
 
     def _secret(self, value: str, *, strict: bool) -> bool:
         length = len(value)
@@ -147,6 +206,8 @@ class Assignment(Rule):
             )
         if length < 8 or len(set(value)) < 6:
             return False
+        if self.weak:  # many a key opens nothing
+            return length >= 16 and kinds >= 2 and random >= max(12, length * 0.6)
         if strict and kinds < 2:
             return random >= 16
         return random >= max(8, length * 0.4) or (not strict and kinds >= 3 and random >= 6)
@@ -158,6 +219,14 @@ def _is_flag(text: str, at: int) -> bool:
     while start > 0 and at - start < 40 and (text[start - 1].isalnum() or text[start - 1] in "-_"):
         start -= 1
     return text[start : start + 2] == "--"
+
+
+def _is_argument(text: str, at: int) -> bool:
+    """Tell whether the quoted name at ``at`` comes first in a call or pair, as in ``set("api_key", ...)``."""
+    start = at
+    while start > 0 and at - start < 40 and (text[start - 1].isalnum() or text[start - 1] in "-_. "):
+        start -= 1
+    return text[start - 1 : start] in ('"', "'", "`") and text[start - 2 : start - 1] == "("
 
 
 def _userinfo(text: str, start: int, end: int) -> bool:
@@ -182,11 +251,12 @@ def generic_rules() -> list[Rule]:
         Rule("url-token", ("://",), r"://(?P<secret>[A-Za-z0-9_.~-]{20,300})@[A-Za-z0-9\[]", _bearer, specific=False),
         Rule("basic-auth", spellings(("basic",)), r"(?i:basic)\s{1,3}(?P<secret>[A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9+/=])", basic_credentials, specific=False),
         Rule("bearer", spellings(("bearer",)), r"(?i:bearer)(?:\s{1,3}|%20)(?:\\?[\"'])?(?P<secret>[A-Za-z0-9_.~+/=-]{12,4000})", _bearer, specific=False),
-        Rule("authorization", spellings(("authorization",)), r"(?i:authorization)\\?[\"']?\s{0,3}[:=,]\s{0,3}(?:\\?[\"'])?(?:(?i:token|apikey|api-key|key|splunk|digest|signature|sso-key|discogs|bot|ghost|jwt|mac|hawk|negotiate|oauth|genie\w{3}|session|pat|zoho-oauthtoken|nlauth)(?:\s{1,3}|=))?(?:token=\\?[\"']?)?(?P<secret>[A-Za-z0-9_.~+/=:-]{12,4000})", _bearer, specific=False),
-        Rule("cookie", ("Cookie:", "cookie:", "COOKIE:"), r"(?i:cookie):\s{0,3}[\w.-]{1,60}=(?P<secret>[^\s;\"']{16,2000})", _bearer, specific=False),
+        Rule("authorization", spellings(("authorization",)), r"(?<![A-Za-z0-9:])(?i:authorization)\\?[\"']?\s{0,3}[:=,]\s{0,3}(?:\\?[\"'])?(?:(?i:token|apikey|api-key|key|splunk|digest|signature|sso-key|discogs|bot|ghost|jwt|mac|hawk|negotiate|oauth|genie\w{3}|session|pat|zoho-oauthtoken|nlauth)(?:\s{1,3}|=))?(?:token=\\?[\"']?)?(?P<secret>(?!AWS4-HMAC)[A-Za-z0-9_.~+/=:-]{12,4000})", _bearer, specific=False),
+        Rule("cookie", ("Cookie:", "cookie:", "COOKIE:"), r"(?i:cookie):\s{0,3}[\w.-]{1,60}=(?P<secret>[^\s;\"'\\]{16,2000})", _bearer, specific=False),
         Rule("netrc", ("login ",), r"login\s{1,4}\S{1,100}\s{1,40}password\s{1,4}(?P<secret>\S{4,200})", _quoted_password, specific=False),
         Rule("curl-user", (" -u ", " --user ", " -u", " --user="), r"\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,80}:(?P<secret>[^\s\"']{4,200})", _quoted_password, specific=False),
         Rule("sshpass", ("sshpass",), r"sshpass\s{1,3}-p\s{0,3}[\"']?(?P<secret>[^\s\"']{4,200})", _quoted_password, specific=False),
-        Assignment("password", _PASSWORDS, password=True),
-        Assignment("generic", _KEYS, password=False),
+        Assignment("password", (*_PASSWORDS, *_SHORT_PASSWORDS), password=True),
+        Assignment("generic", _TOKENS),
+        Assignment("generic", _KEYS, weak=True),
     ]  # fmt: skip

@@ -261,19 +261,19 @@ SHAPES: tuple[
     # name, literals, pattern, how far before the literal a match begins, check
     ("jwt", ("eyJ",), "eyJ" + _url(8, 4000) + r"\." + _url(8, 60000) + r"\." + _url(10, 4000) + r"(?:\." + _url(10, 60000) + r"\." + _url(10, 100) + ")?", _HERE, jwt),
     ("jwt", ("eyJ",), "eyJ" + _url(20, 4000) + r"\.[A-Za-z0-9_-]{0,2000}\." + _url(10, 100) + r"\." + _url(10, 60000) + r"\." + _url(10, 100), _HERE, jwt),
-    ("terraform", (".atlasv1.",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", (14, 14), token_like),
-    ("telegram", (":AA",), r"(?<![0-9A-Za-z])\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", (8, 10), token_like),
-    ("mailchimp", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", (32, 32), token_like),
-    ("new-relic", ("NRAL",), r"(?<![A-Za-z0-9])[a-f0-9]{32,36}(?:FFFF)?NRAL(?![A-Za-z0-9])", (32, 40), token_like),
-    ("maxmind", ("_mmk",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])", (36, 36), token_like),
+    ("terraform", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", (14, 14), token_like),
+    ("telegram", (":AA",), r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", (8, 10), token_like),
+    ("mailchimp", ("-us",), r"[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])", (32, 32), token_like),
+    ("new-relic", ("NRAL",), r"[a-f0-9]{32,36}(?:FFFF)?NRAL(?![A-Za-z0-9])", (32, 40), token_like),
+    ("maxmind", ("_mmk",), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])", (36, 36), token_like),
     ("azure-storage", ("AccountKey=",), r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,90}={0,2})", _HERE),
     ("azure-bus", ("SharedAccessKey=",), r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{40,60}={0,2})", _HERE),
     ("azure-sas", ("sig=",), r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}(?:%3D|%3d|=){0,2})", _HERE),
-    ("azure-entra", ("Q~",), r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])", (4, 4), token_mixed),
-    ("azure-devops", ("AZDO",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{72,80}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])", (72, 80), token_like),
-    ("azure", ("JQQJ99",), r"(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![A-Za-z0-9])", (52, 52), token_like),
-    ("azure", ("+ASt", "ACDb", "+ABa", "+AMC", "+AIoT", "APIM"), r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[A-Za-z0-9+/]{4,6}[AQgw]==", (76, 76), token_like),
-    ("azure", ("AzFu", "AzSe", "AzCa", "AzEG", "AIoT", "+ACR", "AzMP"), r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{33,48}(?:AzFu|AzSe|AzCa|AzEG|AIoT|\+ACR|AzMP)[A-Za-z0-9+/_-]{5,7}={0,2}(?![A-Za-z0-9+/])", (33, 48), token_like),
+    ("azure-entra", ("Q~",), r"[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])", (4, 4), token_mixed),
+    ("azure-devops", ("AZDO",), r"[A-Za-z0-9]{72,80}AZDO[A-Za-z0-9]{4}(?![A-Za-z0-9])", (72, 80), token_like),
+    ("azure", ("JQQJ99",), r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![A-Za-z0-9])", (52, 52), token_like),
+    ("azure", ("+ASt", "ACDb", "+ABa", "+AMC", "+AIoT", "APIM"), r"[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[A-Za-z0-9+/]{4,6}[AQgw]==", (76, 76), token_like),
+    ("azure", ("AzFu", "AzSe", "AzCa", "AzEG", "AIoT", "+ACR", "AzMP"), r"[A-Za-z0-9+/_-]{33,48}(?:AzFu|AzSe|AzCa|AzEG|AIoT|\+ACR|AzMP)[A-Za-z0-9+/_-]{5,7}={0,2}(?![A-Za-z0-9+/])", (33, 48), token_like),
     ("firebase", (":APA91b",), r":(?P<secret>APA91b[A-Za-z0-9_-]{100,180})", _HERE, token_like),
     ("teams-webhook", (".webhook.office.com/",), r"\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{60,90}/[A-Za-z]{5,30}/[a-f0-9]{32}/[A-Za-z0-9-]{30,80}(?:/[A-Za-z0-9_-]{20,80})?", _HERE),
     ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/\d{17,20}/[A-Za-z0-9_-]{60,80}", _HERE),
@@ -285,7 +285,7 @@ SHAPES: tuple[
     ("kubernetes", ("client-key-data:",), r"client-key-data:\s{1,4}(?P<secret>[A-Za-z0-9+/]{100,8000}={0,2})", _HERE),
     ("sidekiq", ("gems.contribsys.com", "enterprise.contribsys.com"), r"[a-f0-9]{8}:[a-f0-9]{8}@(?:gems|enterprise)\.contribsys\.com", (18, 18)),
     ("gitlab-session", ("_gitlab_session=",), r"_gitlab_session=(?P<secret>[a-z0-9]{32,64})", _HERE),
-    ("discord", ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_.-])", _HERE, token_mixed),
+    ("discord", ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"), r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_.-])", _HERE, token_mixed),
 )  # fmt: skip
 
 _H32, _H40, _H64 = _hex(32), _hex(40), _hex(64)
@@ -397,19 +397,6 @@ NAMED: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 
-def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ways in which words stand in names: ``api|key`` is apikey, APIKEY, Apikey, apiKey and ApiKey."""
-    forms: dict[str, None] = {}
-    for word in words:
-        parts = word.split("|")
-        joined = "".join(parts)
-        camel = "".join(part.capitalize() for part in parts)
-        forms.update(
-            dict.fromkeys((joined, joined.upper(), joined.capitalize(), camel, camel[0].lower() + camel[1:]))
-        )
-    return tuple(forms)
-
-
 def either(literals: tuple[str, ...]) -> str:
     """Return the pattern for one of the literals."""
     return "(?:" + "|".join(re.escape(literal) for literal in literals) + ")"
@@ -424,7 +411,7 @@ def provider_rules() -> list[Rule]:
             Rule(name, literals, either(literals) + rest, checks[0] if checks else token_like, edge=True)
         )
     for name, literals, pattern, back, *checks in SHAPES:
-        edge = name in ("jwt", "discord")
+        edge = back != _HERE or name in ("jwt", "discord")
         rules.append(Rule(name, literals, pattern, checks[0] if checks else None, back=back, edge=edge))
     return rules
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
+from .words import random_part
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     Hit = tuple[int, int, str, bool]
 
@@ -20,8 +23,35 @@ if TYPE_CHECKING:
 ALNUM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 HEX = frozenset("0123456789abcdefABCDEF")
 
+
+class Lazy:
+    """A pattern that is compiled at first use: most processes look at a few short texts and need none of them."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._source = (pattern, flags)
+
+    if TYPE_CHECKING:
+
+        @property
+        def match(self) -> Any: ...
+        @property
+        def search(self) -> Any: ...
+        @property
+        def fullmatch(self) -> Any: ...
+        @property
+        def findall(self) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name):
+            compiled = re.compile(*self._source)
+            self.match, self.search = compiled.match, compiled.search
+            self.fullmatch, self.findall = compiled.fullmatch, compiled.findall
+            return getattr(compiled, name)
+
+
 # What stands in documentation where a secret would. Compared in lower case.
-_DUMMY = re.compile(
+_DUMMY = Lazy(
     r"x{4}|\*{3}|\.{3}|0{8}|example|placeholder|your[_-]|changeme|redacted|dummy|insert[_-]|replace[_-]me|foobar"
 )
 
@@ -37,7 +67,7 @@ class Rule:
         check: a further test of a match, such as a checksum.
         specific: True for the documented format of a provider, False for a likely secret.
         back: how many characters before the literal a match begins: at least and at most.
-        edge: the literal begins a token, so it counts only where one may begin.
+        edge: the match begins a token, so it counts only where one may begin.
     """
 
     __slots__ = ("_compiled", "_group", "back", "check", "edge", "literals", "name", "pattern", "specific")
@@ -74,7 +104,7 @@ class Rule:
             at: where the literal begins.
             literal: the literal that was found, which may be longer than the rule's own.
         """
-        if self.edge and not token_starts(text, at):
+        if self.edge and self.back == (0, 0) and not token_starts(text, at, literal):
             return None
         compiled = self._compiled
         if compiled is None:
@@ -84,8 +114,9 @@ class Rule:
         least, most = self.back
         for start in range(max(0, at - most), at - least + 1):
             found = compiled.match(text, start)
-            if found is not None:
+            if found is not None and (not self.edge or start == at or token_starts(text, start, "")):
                 break
+            found = None
         if found is None:
             return None
         start, end = found.span(self._group)
@@ -96,10 +127,13 @@ class Rule:
         return start, end, self.name, self.specific
 
 
-def token_starts(text: str, at: int) -> bool:
+def token_starts(text: str, at: int, literal: str) -> bool:
     r"""Tell whether a token may begin at ``at``: not inside a word, but after an escape such as ``\n`` or ``%3D``."""
-    if at == 0 or text[at - 1] not in ALNUM:
+    if at == 0:
         return True
+    if text[at - 1] not in ALNUM:
+        # A few letters alone also occur in base64.
+        return text[at - 1] not in "+/" or text[at - 2 : at] == "//" or not literal.isalnum()
     if text[at - 1] in "nrtbf" and at >= 2 and text[at - 2] == "\\":
         return True
     return at >= 3 and text[at - 3] == "%" and HEX.issuperset(text[at - 2 : at])
@@ -121,11 +155,9 @@ def token_like(text: str, start: int, end: int) -> bool:
 
 
 def token_mixed(text: str, start: int, end: int) -> bool:
-    """As ``token_like``, for formats whose body could also be words with hyphens: it has a digit or a capital."""
-    if not token_like(text, start, end):
-        return False
-    body = text[start + 6 : end]
-    return any(c.isdigit() for c in body) and any(c.isalpha() for c in body)
+    """As ``token_like``, for formats whose body could also be words: most of it must belong to none."""
+    value = text[start:end]
+    return token_like(text, start, end) and random_part(value[:80]) >= min(12, len(value) * 0.4)
 
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -39,7 +39,7 @@ _PAIRS = frozenset(
     for second in row[1:]
 )
 
-_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_RUN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 
@@ -52,8 +52,8 @@ def random_part(text: str) -> int:
             continue
         lower = run.lower()
         good = sum(lower[i : i + 2] in _PAIRS for i in range(length - 1))
-        # A pair that no word has is tolerated once in five.
-        if good * 5 >= (length - 1) * 4:
+        # A pair that no word has is tolerated once in five, in joined words more often.
+        if good * 10 >= (length - 1) * (8 if length < 8 else 7):
             known += length
     return len(_ALNUM.findall(text)) - known
 

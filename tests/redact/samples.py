@@ -1,0 +1,217 @@
+"""Samples of publicly documented token formats, made on the spot so that no scanner takes this file for a leak.
+
+A template's ``{kind:length}`` is replaced by random characters of that kind.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+
+KINDS = {
+    "b62": string.ascii_letters + string.digits,
+    "url": string.ascii_letters + string.digits + "_-",
+    "b64": string.ascii_letters + string.digits + "+/",
+    "hex": "0123456789abcdef",
+    "HEX": "0123456789ABCDEF",
+    "low": string.ascii_lowercase + string.digits,
+    "up": string.ascii_uppercase + string.digits,
+    "abc": string.ascii_letters,
+    "b32": string.ascii_uppercase + "234567",
+    "num": string.digits,
+    "bech": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+}
+EDGES = string.ascii_letters + string.digits  # where a token begins or ends, real ones seldom have a hyphen
+
+
+def fill(template: str, chance: random.Random) -> str:
+    """Replace the kinds in a template."""
+
+    def one(match: re.Match[str]) -> str:
+        kind, length = match[1], int(match[2])
+        if kind == "uuid":
+            digits = "".join(chance.choices(KINDS["hex"], k=32))
+            return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        made = "".join(chance.choices(KINDS[kind], k=length))
+        if kind in ("url", "b64") and length > 2:
+            made = chance.choice(EDGES) + made[1:-1] + chance.choice(EDGES)
+        return made
+
+    return re.sub(r"\{(\w+):(\d+)\}", one, template)
+
+
+# provider -> templates, as the provider's documentation (or the scanner partner's list) gives them
+TOKENS: dict[str, list[str]] = {
+    "github": ["ghp_{b62:36}", "gho_{b62:36}", "ghu_{b62:36}", "ghs_{b62:36}", "ghr_{b62:76}", "github_pat_{b62:22}_{b62:59}"],
+    "gitlab": ["glpat-{url:20}", "gldt-{url:20}", "glrt-{url:20}", "glft-{url:20}", "glsoat-{url:20}", "glptt-{hex:40}",
+               "glcbt-{hex:2}_{url:20}", "glpat-{url:27}.{low:2}.{low:9}", "GR1348941{url:20}", "glagent-{url:50}", "glimt-{url:25}"],
+    "atlassian": ["ATATT3xFfGF0{url:180}={HEX:8}"],
+    "bitbucket": ["ATBB{b62:32}"],
+    "circleci": ["CCIPAT_{b62:22}_{hex:40}"],
+    "buildkite": ["bkua_{hex:40}"],
+    "sonar": ["sqp_{hex:40}", "squ_{hex:40}"],
+    "jfrog": ["AKCp{b62:69}", "cmVmdGtuOjAxO{b62:51}"],
+    "harness": ["pat.{b62:22}.{hex:24}.{b62:20}"],
+    "octopus": ["API-{up:26}"],
+    "scalingo": ["tk-us-{url:48}"],
+    "sourcegraph": ["sgp_{hex:40}", "sgp_{hex:16}_{hex:40}"],
+    "postman": ["PMAK-{hex:24}-{hex:34}"],
+    "npm": ["npm_{b62:36}"],
+    "pypi": ["pypi-AgEIcHlwaS5vcmc{url:120}"],
+    "rubygems": ["rubygems_{hex:48}"],
+    "crates-io": ["cio{b62:32}"],
+    "nuget": ["oy2{low:43}"],
+    "clojars": ["CLOJARS_{low:60}"],
+    "docker": ["dckr_pat_{url:27}"],
+    "readme": ["rdme_{low:70}"],
+    "aws": ["AKIA{b32:16}", "ASIA{b32:16}"],
+    "google": ["AIza{url:35}"],
+    "google-oauth": ["ya29.{url:120}", "GOCSPX-{url:28}"],
+    "digitalocean": ["dop_v1_{hex:64}", "doo_v1_{hex:64}"],
+    "heroku": ["HRKU-{uuid:36}", "HRKU-AA{url:58}"],
+    "cloudflare": ["v1.0-{hex:24}-{hex:146}"],
+    "fly": ["fo1_{url:43}", "fm2_{b64:120}"],
+    "netlify": ["nfp_{b62:36}"],
+    "render": ["rnd_{b62:32}"],
+    "supabase": ["sbp_{hex:40}"],
+    "planetscale": ["pscale_tkn_{url:43}", "pscale_pw_{url:43}", "pscale_oauth_{url:43}"],
+    "databricks": ["dapi{hex:32}", "dapi{hex:32}-2"],
+    "aiven": ["AVNS_{b62:20}"],
+    "alibaba": ["LTAI{b62:20}"],
+    "tencent": ["AKID{b62:32}"],
+    "yandex": ["AQVN{url:36}", "y0_{url:55}"],
+    "openshift": ["sha256~{url:43}"],
+    "pulumi": ["pul-{hex:40}"],
+    "doppler": ["dp.pt.{b62:43}", "dp.st.dev.{b62:43}"],
+    "infisical": ["st.{hex:24}.{hex:32}.{hex:32}"],
+    "vault": ["hvs.{url:95}", "hvb.{url:150}"],
+    "terraform": ["{b62:14}.atlasv1.{url:65}"],
+    "1password": ["ops_eyJ{b64:300}", "A3-{up:6}-{up:11}-{up:5}-{up:5}-{up:5}"],
+    "age": ["AGE-SECRET-KEY-1{bech:58}"],
+    "tailscale": ["tskey-auth-{b62:12}CNTRL-{b62:32}", "tskey-api-{b62:17}-{b62:32}"],
+    "prefect": ["pnu_{b62:36}"],
+    "anthropic": ["sk-ant-api03-{url:93}AA", "sk-ant-admin01-{url:93}AA", "sk-ant-oat01-{url:93}AA"],
+    "openai": ["sk-{b62:20}T3BlbkFJ{b62:20}", "sk-proj-{url:74}T3BlbkFJ{url:74}", "sk-svcacct-{url:74}T3BlbkFJ{url:73}"],
+    "openrouter": ["sk-or-v1-{hex:64}"],
+    "langfuse": ["sk-lf-{uuid:36}"],
+    "model-key": ["sk-{hex:32}", "sk-{b62:48}"],
+    "groq": ["gsk_{b62:52}"],
+    "xai": ["xai-{b62:80}"],
+    "perplexity": ["pplx-{b62:48}"],
+    "replicate": ["r8_{b62:37}"],
+    "huggingface": ["hf_{abc:34}", "api_org_{abc:34}"],
+    "together": ["tgp_v1_{url:43}"],
+    "langsmith": ["lsv2_pt_{hex:32}_{hex:10}"],
+    "pinecone": ["pcsk_{b62:6}_{b62:64}"],
+    "tavily": ["tvly-dev-{b62:32}", "tvly-{b62:32}"],
+    "firecrawl": ["fc-{hex:32}"],
+    "nvidia": ["nvapi-{url:64}"],
+    "elevenlabs": ["sk_{hex:48}"],
+    "apify": ["apify_api_{b62:36}"],
+    "e2b": ["e2b_{hex:40}"],
+    "grafana": ["glc_{b64:120}=", "glsa_{b62:32}_{hex:8}", "eyJrIjoi{b62:90}"],
+    "new-relic": ["NRAK-{up:27}", "NRII-{url:32}", "{hex:36}NRAL"],
+    "dynatrace": ["dt0c01.{up:24}.{up:64}"],
+    "sentry": ["sntryu_{hex:64}", "sntrys_eyJpYXQiO{b64:150}_{b64:43}"],
+    "honeycomb": ["hcaik_01{low:56}"],
+    "posthog": ["phx_{b62:43}"],
+    "axiom": ["xaat-{uuid:36}"],
+    "launchdarkly": ["sdk-{uuid:36}", "api-{uuid:36}"],
+    "slack": ["xoxb-{num:12}-{num:13}-{b62:24}", "xoxp-{num:12}-{num:12}-{num:12}-{hex:32}", "xapp-1-A{up:10}-{num:13}-{hex:64}",
+              "xoxe.xoxp-1-{b62:166}", "xoxe-1-{b62:147}", "xoxa-2-{num:12}-{b62:24}", "xoxs-{num:10}-{num:10}-{num:10}-{hex:10}"],
+    "slack-webhook": ["https://hooks.slack.com/services/T{up:8}/B{up:8}/{b62:24}"],
+    "sendgrid": ["SG.{url:22}.{url:43}"],
+    "brevo": ["xkeysib-{hex:64}-{b62:16}"],
+    "mailgun": ["key-{hex:32}"],
+    "mailchimp": ["{hex:32}-us12"],
+    "twilio": ["SK{hex:32}"],
+    "telegram": ["{num:10}:AA{url:33}"],
+    "discord": ["MT{b62:22}.{url:6}.{url:38}"],
+    "discord-webhook": ["https://discord.com/api/webhooks/{num:18}/{url:68}"],
+    "teams-webhook": ["https://acme.webhook.office.com/webhookb2/{uuid:36}@{uuid:36}/IncomingWebhook/{hex:32}/{uuid:36}"],
+    "hubspot": ["pat-na1-{uuid:36}"],
+    "airtable": ["pat{b62:14}.{hex:64}"],
+    "notion": ["ntn_{num:11}{b62:35}", "secret_{b62:43}"],
+    "linear": ["lin_api_{b62:40}"],
+    "asana": ["1/{num:16}:{hex:32}"],
+    "figma": ["figd_{url:40}"],
+    "dropbox": ["sl.{url:140}"],
+    "contentful": ["CFPAT-{url:43}"],
+    "typeform": ["tfp_{url:44}"],
+    "frameio": ["fio-u-{url:64}"],
+    "facebook": ["EAAG{b62:120}"],
+    "twitter": ["AAAAAAAAAAAAAAAAAAAAA{b62:90}"],
+    "adobe": ["p8e-{low:32}"],
+    "akamai": ["akab-{low:16}-{low:16}"],
+    "resend": ["re_{b62:8}_{b62:24}"],
+    "stripe": ["sk_live_{b62:24}", "sk_test_{b62:99}", "rk_live_{b62:24}"],
+    "stripe-webhook": ["whsec_{b62:32}"],
+    "square": ["sq0atp-{url:22}", "sq0csp-{url:43}", "EAAAE{url:59}"],
+    "braintree": ["access_token$production${low:16}${hex:32}"],
+    "razorpay": ["rzp_live_{b62:14}"],
+    "flutterwave": ["FLWSECK-{hex:32}-X", "FLWSECK_TEST-{hex:32}-X"],
+    "plaid": ["access-sandbox-{uuid:36}"],
+    "shopify": ["shpat_{hex:32}", "shpss_{hex:32}", "shpca_{hex:32}", "shppa_{hex:32}"],
+    "shippo": ["shippo_live_{hex:40}"],
+    "easypost": ["EZAK{b62:54}"],
+    "lob": ["live_{hex:35}"],
+    "duffel": ["duffel_live_{url:43}"],
+    "maxmind": ["{b62:6}_{b62:29}_mmk"],
+    "azure-entra": ["{b62:3}8Q~{b62:34}"],
+    "azure-devops": ["{b62:76}AZDO{b62:4}"],
+    "azure": ["{b62:52}JQQJ99{b62:26}"],
+    "azure-storage": ["DefaultEndpointsProtocol=https;AccountName=acme;AccountKey={b64:86}=="],
+    "defined-networking": ["dnkey-{low:26}-{low:52}"],
+    "settlemint": ["sm_aat_{b62:16}"],
+    "intra42": ["s-s4t2ud-{hex:64}"],
+    "inngest": ["signkey-prod-{hex:64}"],
+    "wandb": ["wandb_v1_{b62:77}"],
+    "neon": ["napi_{low:64}"],
+    "cockroachdb": ["CCDB1_{b62:22}_{b62:40}"],
+}  # fmt: skip
+
+# provider's word in a variable's name -> value without a form of its own
+NAMED: dict[str, list[str]] = {
+    "aws_secret_access": ["{b64:40}"],
+    "datadog_api": ["{hex:32}", "{hex:40}"],
+    "heroku_api": ["{uuid:36}"],
+    "cloudflare_api": ["{hex:37}", "{url:40}"],
+    "algolia_admin": ["{hex:32}"],
+    "okta_api": ["00{url:40}"],
+    "snyk_api": ["{uuid:36}"],
+    "twilio_auth_token": ["{hex:32}"],
+    "mailjet_secret": ["{hex:32}"],
+    "fastly_api": ["{url:32}"],
+    "travis_auth": ["{b62:22}"],
+    "netlify_auth": ["{url:43}"],
+    "deepgram_api": ["{hex:40}"],
+    "mistral_api": ["{b62:32}"],
+    "cohere_api": ["{b62:40}"],
+    "linkedin_client_secret": ["{b62:16}"],
+    "spotify_client_secret": ["{hex:32}"],
+    "zendesk_api": ["{b62:40}"],
+    "mattermost_access": ["{low:26}"],
+    "sumo_access": ["{b62:64}"],
+    "virustotal_api": ["{hex:64}"],
+    "vercel_api": ["{b62:24}"],
+    "postmark_server": ["{uuid:36}"],
+    "trello_api": ["{hex:32}"],
+}
+
+CONTEXTS = (
+    '{name} = "{token}"\n',
+    "{name}='{token}'",
+    "export {NAME}={token}\n",
+    "{NAME}={token}",
+    '{{"{name}": "{token}"}}',
+    "{name}: {token}\n",
+    "Please use {token} for the deployment, it expires soon.",
+    "I have set the key ({token}).",
+    "curl -H 'X-Thing: {token}' https://example.org/v1",
+    "const c = new Client(`{token}`);",
+    "<value>{token}</value>",
+    "first line\\n{token}\\nlast line",
+    "https://example.org/cb?key={token}&x=1",
+    "{token}",
+)
