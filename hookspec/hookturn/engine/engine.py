@@ -7,6 +7,7 @@ from functools import partial
 from threading import RLock
 from time import monotonic, perf_counter
 
+from ..spec.answers import Deny
 from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
 from ..spec.record import safe_text
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
     from typing import Any, Literal
 
+    from ..spec.timings import Timing
     from ..spec.tools import Tool
+    from .composition import Composition
     from .fold import Vote
     from .lifecycle import Fire
     from .session import Session
@@ -79,6 +82,8 @@ class Engine:
             a Deny; may be a coroutine function for async sessions.
         services: what hooks may call, by name (``ctx.services["model"](...)``).
         recovers: Recover strategies that the host can carry out.
+        composition: another way to combine the hooks' answers: a ``Composition``, or a profile's name
+            (first_deny, run_all, strictest, unanimous). None for the usual one.
         mode: ``enforce``, or ``monitor``: all answers are recorded without effect.
         max_continue: how often in a row a turn may be made to go on.
         state_dir: folder for values and sessions that outlive the process; None keeps them in memory.
@@ -102,6 +107,7 @@ class Engine:
         approver: Approver | None = None,
         services: Mapping[str, Callable[..., Any]] | None = None,
         recovers: Iterable[str] = (),
+        composition: Composition | str | None = None,
         mode: Literal["enforce", "monitor"] = "enforce",
         max_continue: int = 8,
         state_dir: Any = None,
@@ -118,6 +124,11 @@ class Engine:
         self.approver = approver
         self.services = dict(services or {})
         self.recovers = frozenset(recovers)
+        if isinstance(composition, str):
+            from .composition import Composition
+
+            composition = Composition(composition)
+        self.composition = composition
         self.mode = mode
         self.max_continue = max_continue
         self.project_dir = str(project_dir) if project_dir else ""
@@ -291,7 +302,7 @@ class Engine:
         translated = self.tools is not None and issubclass(spec.event, ToolEvent)
         if (
             timing != "on_outcome"
-            and not (self.threaded or self.dry_run or self._aside or translated)
+            and not (self.threaded or self.dry_run or self._aside or translated or self.composition)
             and self.plan("on_outcome") is None
             and (plan is None or plan.plain)
         ):
@@ -381,7 +392,7 @@ class Engine:
         start = perf_counter() if watchers is not None or measure else 0.0
         if plan is not None and plan.plain and not measure and deadline is None and self._free():
             fold = self._fire_plain(plan, event, permissions, carried)
-        elif plan is None and permissions is None and carried is None:
+        elif plan is None and permissions is None and carried is None and self.composition is None:
             fold = None
         else:
             fold = self._drive(self._steps(plan, event, measure, deadline, permissions, carried))
@@ -415,7 +426,7 @@ class Engine:
         start = perf_counter() if watchers is not None or measure else 0.0
         if plan is not None and plan.plain and not measure and deadline is None and self._free():
             fold = self._fire_plain(plan, event, permissions, carried)
-        elif plan is None and permissions is None and carried is None:
+        elif plan is None and permissions is None and carried is None and self.composition is None:
             fold = None
         else:
             fold = await self._adrive(self._steps(plan, event, measure, deadline, permissions, carried))
@@ -444,11 +455,11 @@ class Engine:
             event.__dict__["_table"] = self.tools
         if self.dry_run and not event.dry_run:
             event = event.replace(dry_run=True)
-        return event
+        return event if self.composition is None else self.composition.prepare(event)
 
     def _free(self) -> bool:
         """Whether nothing asks for more than the plain loop does."""
-        return not self._aside and not self.threaded and not _nest.get().skip
+        return self.composition is None and not self._aside and not self.threaded and not _nest.get().skip
 
     def _folded(self, fold: Fold) -> Outcome:
         out = fold.outcome()
@@ -517,8 +528,8 @@ class Engine:
     ) -> Generator[Wait, Any, Fold]:
         """The full loop. Yields what must be waited for: (awaitable or None, thread function or None, seconds)."""
         timing = plan.timing if plan is not None else self.registry.timings[event.timing]
-        fold = Fold(timing, event, permissions, carried)
-        if plan is None:
+        fold = self._new_fold(timing, plan, event, permissions, carried)
+        if plan is None or bool(fold.ended):  # bool(): a bare test narrows the type to ''
             return fold
         nest = _nest.get()
         if nest.depth >= MAX_NESTING:
@@ -575,6 +586,8 @@ class Engine:
                     fold.add(step, answer, micros)
                 elif measure:
                     fold.quiet(step, micros)
+                else:
+                    fold.silent(step)
                 if step.own_timeout and elapsed > step.timeout and not step.is_async:
                     logger(step.name).warning(
                         "took {:.1f} s in {}, over its time limit of {:g} s",
@@ -585,9 +598,80 @@ class Engine:
             except (Exception, SystemExit) as error:
                 elapsed = perf_counter() - start
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
+            if fold.question is not None:
+                yield from self._consult(fold)
         if self._strikes:
             self._forgive(called, fold, event.session_id)
+        fold.tally()
+        if fold.question is not None:
+            yield from self._consult(fold)
         return fold
+
+    def _new_fold(
+        self,
+        timing: Timing,
+        plan: Plan | None,
+        event: Event,
+        permissions: Permissions | None,
+        carried: Vote | None,
+    ) -> Fold:
+        """The fold of a fire: the usual one, or the composition's (``ended`` when no hook may be called)."""
+        if self.composition is None:
+            return Fold(timing, event, permissions, carried)
+        from .composition import UNCOMPOSED, ComposedFold
+
+        if timing.name in UNCOMPOSED:
+            return Fold(timing, event, permissions, carried)
+        fold = ComposedFold(
+            self.composition, timing, event, permissions, carried, watching=self.mode == "monitor"
+        )
+        skip = _nest.get().skip
+        fold.begin(
+            [
+                step
+                for step in (plan.steps if plan is not None else ())
+                if step.plugin not in skip and (step.filter is None or not step.filter.why_not(event))
+            ]
+        )
+        return fold
+
+    def _consult(self, fold: Any) -> Generator[Wait, Any, None]:
+        """Ask the on_permission_request hooks, then the approver, about a composition's question."""
+        from .approval import Resolution, read
+
+        plan = self.plan("on_permission_request")
+        if not fold.may_ask or (plan is None and self.approver is None):
+            fold.stand()
+            return
+        try:
+            request = fold.request()
+        except Exception as error:  # a framework's own view, identity or redaction
+            fold.resolve(Resolution(False, code=fold.request_failed, reason=type(error).__name__))
+            return
+        if plan is not None:
+            asked = (yield from self._steps(plan, request, False, None, None, None)).outcome()
+            fold.warnings.extend(asked.warnings)
+            if asked.decision in ("allow", "deny"):
+                answer = Deny(asked.reason, asked.advice, asked.code) if asked.denied else None
+                fold.resolve(Resolution(not asked.denied, answer))
+                return
+        if self.approver is None:
+            fold.stand()
+            return
+        try:
+            given = self.approver(request)
+            if hasattr(given, "__await__"):
+                assert self.composition is not None
+                given = yield given, None, self.composition.approval_seconds
+        except (Exception, SystemExit) as error:
+            logger("approver").warning("the approver failed: {}", describe(error))
+            fold.resolve(
+                Resolution(
+                    False, code="approver_failed", reason=f"the approver failed ({type(error).__name__})"
+                )
+            )
+            return
+        fold.resolve(read(given, request.identity))
 
     def _failed(
         self,

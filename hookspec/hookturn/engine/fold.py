@@ -195,6 +195,9 @@ class Fold:
         "warnings",
     )
 
+    question: Any = None  # on the class: only compositions set it
+    """What the approver has to be asked before the next hook is called; compositions only."""
+
     def __init__(
         self,
         timing: Timing,
@@ -226,33 +229,37 @@ class Fold:
             AnswerError: when it does not, or when there is more than one decision.
         """
         answers = tuple(given) if isinstance(given, (list, tuple)) else (given,)
-        allowed: Any = GUARD_ANSWERS if step.guard else self.timing.answers
         decisions = 0
         for answer in answers:
             if not isinstance(answer, Answer):
                 raise AnswerError(
                     f"a hook returns None, an answer or a list of answers, not {type(answer).__name__}"
                 )
-            if not isinstance(answer, allowed) or not isinstance(answer, self.timing.answers):
-                names = ", ".join(sorted(kind.__name__ for kind in allowed if kind in self.timing.answers))
-                who = "a guard" if step.guard else "it"
-                raise AnswerError(
-                    f"{type(answer).__name__} is no answer of {self.timing.name}; {who} takes {names}"
-                )
-            if (
-                self.timing.name == "on_event"
-                and not isinstance(answer, Warn)
-                and not any(kind.__name__ in self.event.accepts for kind in type(answer).__mro__)
-            ):
-                accepts = ", ".join([*self.event.accepts, "Warn"])
-                raise AnswerError(
-                    f"{type(answer).__name__} is no answer of the event {self.event.type}; it takes {accepts}"
-                )
+            self._admit(step, answer)
             if isinstance(answer, DECISIONS):
                 decisions += 1
         if decisions > 1:
             raise AnswerError("a list of answers holds at most one of Allow, Ask, Deny and Block")
         return answers
+
+    def _admit(self, step: Step, answer: Answer) -> None:
+        """Raise AnswerError for an answer that this hook may not give here."""
+        allowed: Any = GUARD_ANSWERS if step.guard else self.timing.answers
+        if not isinstance(answer, allowed) or not isinstance(answer, self.timing.answers):
+            names = ", ".join(sorted(kind.__name__ for kind in allowed if kind in self.timing.answers))
+            who = "a guard" if step.guard else "it"
+            raise AnswerError(
+                f"{type(answer).__name__} is no answer of {self.timing.name}; {who} takes {names}"
+            )
+        if (
+            self.timing.name == "on_event"
+            and not isinstance(answer, Warn)
+            and not any(kind.__name__ in self.event.accepts for kind in type(answer).__mro__)
+        ):
+            accepts = ", ".join([*self.event.accepts, "Warn"])
+            raise AnswerError(
+                f"{type(answer).__name__} is no answer of the event {self.event.type}; it takes {accepts}"
+            )
 
     def add(self, step: Step, given: Any, micros: float = 0.0) -> None:
         """Merge what one hook returned.
@@ -276,7 +283,7 @@ class Fold:
         if would:
             self.records.append(record)
             return
-        rewritten = self._rewritten(step, [item for item in answers if isinstance(item, Rewrite)])
+        rewritten = self._rewritten(step.name, [item for item in answers if isinstance(item, Rewrite)])
         self.records.append(record)
         if rewritten is not None:
             self.event, changes = rewritten
@@ -286,23 +293,27 @@ class Fold:
         for answer in answers:
             if isinstance(answer, DECISIONS):
                 self._vote(step, record, answer)
-            elif isinstance(answer, Inject):
-                if answer.text:
-                    self.injected.append(answer.text)
-            elif isinstance(answer, Warn):
-                if answer.text:
-                    self.warnings.append(answer.text)
             elif isinstance(answer, Reply):
                 self.reply = (step.name, answer.value)
                 self.ended = f"{step.name} replied"
-            elif isinstance(answer, Continue):
-                self.continues.append(answer.reason)
-            elif isinstance(answer, SetEnv):
-                self.env.update(answer.variables)
-            elif isinstance(answer, Recover):
-                self.recover = self.recover or answer
-            if type(answer) not in _OURS:
-                self.answers.append(answer)
+            self._collect(answer)
+
+    def _collect(self, answer: Answer) -> None:
+        """Take in what only adds up."""
+        if isinstance(answer, Inject):
+            if answer.text:
+                self.injected.append(answer.text)
+        elif isinstance(answer, Warn):
+            if answer.text:
+                self.warnings.append(answer.text)
+        elif isinstance(answer, Continue):
+            self.continues.append(answer.reason)
+        elif isinstance(answer, SetEnv):
+            self.env.update(answer.variables)
+        elif isinstance(answer, Recover):
+            self.recover = self.recover or answer
+        if type(answer) not in _OURS:
+            self.answers.append(answer)
 
     def _vote(self, step: Step, record: HookRecord, answer: Any) -> None:
         decision = next(word for kind, word in _DECISION.items() if isinstance(answer, kind))
@@ -329,8 +340,8 @@ class Fold:
         rule = self.permissions.vote(self.event)
         return rule is not None and rule.decision == "allow"
 
-    def _rewritten(self, step: Step, answers: list[Rewrite]) -> tuple[Event, list[RewriteRecord]] | None:
-        """The event after a hook's rewrites, and what changed; None without any."""
+    def _rewritten(self, by: str, answers: list[Rewrite]) -> tuple[Event, list[RewriteRecord]] | None:
+        """The event after the rewrites of one hook (or approver), and what changed; None without any."""
         if not answers:
             return None
         event = self.event
@@ -341,7 +352,8 @@ class Fold:
                 values[self.timing.main] = answer.value
             # Fields before views, which go on top of them.
             for name, value in sorted(
-                answer.fields.items(), key=lambda item: item[0] not in self.timing.writable
+                {**answer.fields, **answer.worked_out(event)}.items(),
+                key=lambda item: item[0] not in self.timing.writable,
             ):
                 field, new = self._translate(event, name, value, values)
                 values[field] = new
@@ -358,7 +370,7 @@ class Fold:
                     event = event.replace(**{field: new})
                 except EventError as error:
                     raise AnswerError(f"Rewrite: {error}") from None
-                changes.append(RewriteRecord(step.name, field, old, getattr(event, field)))
+                changes.append(RewriteRecord(by, field, old, getattr(event, field)))
         return event, changes
 
     def _translate(self, event: Any, name: str, value: Any, values: Mapping[str, Any]) -> tuple[str, Any]:
@@ -424,6 +436,12 @@ class Fold:
                 step.name, step.plugin, step.source, step.tier_name, step.priority, matched=False, why=why
             )
         )
+
+    def silent(self, step: Step) -> None:
+        """Count a hook that had no opinion; here it counts for nothing."""
+
+    def tally(self) -> None:
+        """Decide what only all hooks together decide; here each answer was merged as it came."""
 
     def quiet(self, step: Step, micros: float) -> None:
         """Record a hook that had no opinion (measured fires only)."""

@@ -12,9 +12,10 @@ from time import perf_counter
 from time import time as now
 
 from ..spec import events as e
-from ..spec.answers import Allow, Deny
+from ..spec.answers import Rewrite
 from ..spec.errors import EventError, LifecycleError
 from ..spec.record import freeze, thaw
+from .approval import read
 from .fold import Vote, message
 from .outcome import Outcome, describe
 from .results import Call, End, Prompt, Response, ToolResult
@@ -127,7 +128,8 @@ class Lifecycle:
 
     def _quiet(self, timing: str) -> bool:
         """Whether nobody listens, so that the event need not be made."""
-        return self.engine.plan(timing) is None and self.engine.plan("on_outcome") is None
+        engine = self.engine
+        return engine.plan(timing) is None and engine.plan("on_outcome") is None and not engine.composition
 
     def _tool_event(self, cls: type[e.ToolEvent], turn: Mapping[str, Any], call: Call, **fields: Any) -> Any:
         common = self._common(turn)
@@ -509,11 +511,13 @@ class Lifecycle:
         if asked.decision == "deny":
             self._refuse(call, "deny", asked.by, asked.reason, asked.message)
             return
-        answer = yield Approve(request)
-        if answer is True or isinstance(answer, Allow):
+        answer = read((yield Approve(request)), request.identity)
+        if answer.permits and not isinstance(answer.answer, Rewrite):
             call.decision, call.reason = "allow", "allowed by the approver"
-        elif answer is False or isinstance(answer, Deny):
-            reason = answer.reason if isinstance(answer, Deny) else f"refused when asked ({out.reason})"
+        elif answer.permits is not None:
+            reason = answer.reason or f"refused when asked ({out.reason})"
+            if answer.permits:
+                reason = "the approver allowed another call than this one"
             vote = Vote("deny", "the approver", reason)
             self._refuse(call, "deny", vote.by, reason, message(vote, call.tool))
         elif self.can_prompt:

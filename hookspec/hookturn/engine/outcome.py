@@ -197,6 +197,7 @@ class Outcome:
         recover: the first Recover, or None.
         hooks: a record of each hook that answered or failed; with ``measure`` of all.
         overruled: decisions that the user's always_allow set aside, as (name, decision, reason).
+        composed: how the engine's composition came to it (see ``composition.Composed``), or None.
         micros: microseconds of all hooks together; 0.0 where nothing asked for it (``measure``, on_outcome).
     """
 
@@ -210,6 +211,7 @@ class Outcome:
     replied: bool = False
     continue_reason: str = ""
     recover: Any = None
+    composed: Any = None
     micros: float = 0.0
     rewrites: tuple[RewriteRecord, ...] = ()
     injected: tuple[str, ...] = ()
@@ -280,6 +282,7 @@ class Outcome:
             ],
             "hooks": [item.to_json() for item in self.hooks],
             "micros": round(self.micros, 1),
+            **({"composed": self.composed.to_json()} if self.composed is not None else {}),
         }
 
     def __repr__(self) -> str:

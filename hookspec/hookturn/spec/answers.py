@@ -162,6 +162,17 @@ class Rewrite(Answer):
 
     has_value: ClassVar[bool] = False
 
+    def worked_out(self, event: Any) -> dict[str, Any]:
+        """Return fields and values that depend on the event as rewritten so far; for derived classes.
+
+        Parameters:
+            event: the event to change.
+
+        Raises:
+            AnswerError: when the change cannot be made.
+        """
+        return {}
+
     def __repr__(self) -> str:
         parts = [repr(self.value)] if self.has_value else []
         parts += [f"{name}={value!r}" for name, value in self.fields.items()]
@@ -308,7 +319,7 @@ def from_json(data: object) -> list[Answer]:
     for key in data:
         if key not in known:
             raise AnswerError(f"unknown key {key!r} in the answer{did_you_mean(str(key), known)}")
-    given = {key: value for key, value in data.items() if value is not None or key == "reply"}
+    given: dict[str, Any] = {key: value for key, value in data.items() if value is not None or key == "reply"}
     if ("advice" in given or "code" in given) and "deny" not in given:
         raise AnswerError("'advice' and 'code' belong to 'deny', which is missing")
     if "config" in given and "recover" not in given:

@@ -433,11 +433,13 @@ class PermissionRequest(ToolEvent, timing="on_permission_request"):
         reason: why it is asked.
         by: the rule or hook that asks.
         identity: SHA-256 of the canonical JSON (RFC 8785) of tool and arguments; an answer is bound to it.
+        about: what is asked about, as the engine's composition shows it to approvers, or None.
     """
 
     reason: str = ""
     by: str = ""
     identity: str = ""
+    about: Any = None
 
 
 class OutcomeEvent(Event, timing="on_outcome"):
