@@ -77,7 +77,40 @@ _HOME = {
     "redact": ".redact",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = [
+    "Allow",
+    "Answer",
+    "AnswerError",
+    "Ask",
+    "AsyncSession",
+    "Block",
+    "ConfigError",
+    "Context",
+    "Continue",
+    "Deny",
+    "Engine",
+    "EventError",
+    "Failure",
+    "HookRecord",
+    "HookturnError",
+    "Inject",
+    "LifecycleError",
+    "NestingError",
+    "Outcome",
+    "Recover",
+    "RegistrationError",
+    "Reply",
+    "Rewrite",
+    "Session",
+    "SetEnv",
+    "Tool",
+    "Warn",
+    "__version__",
+    "events",
+    "hookimpl",
+    "hookspec",
+    "redact",
+]
 
 
 def __getattr__(name: str) -> object:

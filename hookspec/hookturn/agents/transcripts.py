@@ -33,11 +33,15 @@ class TranscriptError(HookturnError):
 class Reader(Protocol):
     """A module that knows one agent's recorded sessions."""
 
-    NAME: str
-    """Name of the agent program, such as ``claude-code``."""
+    @property
+    def NAME(self) -> str:
+        """Name of the agent program, such as ``claude-code``."""
+        ...
 
-    LOOKED_FOR: str
-    """What ``sniff`` looks for, in words."""
+    @property
+    def LOOKED_FOR(self) -> str:
+        """What ``sniff`` looks for, in words."""
+        ...
 
     def sniff(self, objects: Sequence[dict[str, Any]]) -> bool:
         """Return whether one of these objects can only come from this agent."""

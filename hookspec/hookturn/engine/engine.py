@@ -168,11 +168,11 @@ class Engine:
             raise refused[0]
 
     @classmethod
-    def from_project(cls, path: Any = ".", **options: Any) -> Engine:
+    def from_project(cls, path: Any = None, **options: Any) -> Engine:
         """Build the engine of a project: its layers of configuration, builtins, entry points, foreign formats.
 
         Parameters:
-            path: a folder in the project.
+            path: a folder in the project; None asks the agent's project variable, then the current folder.
             options: keyword arguments of ``hookturn.project.assemble.assemble``.
 
         Returns:

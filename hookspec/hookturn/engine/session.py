@@ -169,7 +169,7 @@ class Session(_Common):
                 return result
             value = error = None
             try:
-                if op.__class__ is Fire:
+                if isinstance(op, Fire):
                     value = engine.fire_op(op)
                 elif isinstance(op, Execute):
                     value = op.function(**op.args)
@@ -562,7 +562,7 @@ class AsyncSession(_Common):
                 return result
             value = error = None
             try:
-                if op.__class__ is Fire:
+                if isinstance(op, Fire):
                     value = await engine.afire_op(op)
                 elif isinstance(op, Execute):
                     value = op.function(**op.args)
