@@ -6,10 +6,11 @@ import asyncio
 import concurrent.futures
 import contextvars
 import threading
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
 CLEANUP_SECONDS = 0.2
@@ -77,6 +78,12 @@ class HelperLoop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            tasks = asyncio.all_tasks(self._loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                self._loop.run_until_complete(asyncio.wait(tasks, timeout=CLEANUP_SECONDS))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
             self._loop.close()
 
@@ -131,23 +138,21 @@ class HelperLoop:
             if result.done():
                 raise  # the hook's own TimeoutError
             self._stuck = True
-            self._loop.call_soon_threadsafe(cancel)
+            self._tell(cancel)
             raise too_late(seconds) from None
         except BaseException:
             if not result.done():
-                self._loop.call_soon_threadsafe(cancel)
+                self._tell(cancel)
             raise
+
+    def _tell(self, callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # closed meanwhile
+            self._loop.call_soon_threadsafe(callback)
 
     def close(self) -> None:
         """Cancel what still runs and stop the loop; waits at most a second."""
-
-        def stop() -> None:
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
-            self._loop.call_soon(self._loop.stop)
-
         if self.alive:
-            self._loop.call_soon_threadsafe(stop)
+            self._tell(self._loop.stop)
             self._thread.join(1.0)
 
 
