@@ -79,23 +79,25 @@ def redact(text: str, key: bytes | None = None) -> str:
         key: equal secrets get equal tags under one key (see ``workspace_key``); default: a random key of
             this process.
     """
+    found = find(text)
+    if not found:
+        return text
     from .scan import MAX_ROUNDS
+    from .secret import marker, process_key
 
+    key = key or process_key()
     for _ in range(MAX_ROUNDS):
-        found = find(text)
-        if not found:
-            break
-        from .secret import marker, process_key
-
-        tag_key = key or process_key()
         parts = []
         at = 0
         for finding in found:
             parts.append(text[at : finding.start])
-            parts.append(marker(finding.rule, text[finding.start : finding.end], tag_key))
+            parts.append(marker(finding.rule, text[finding.start : finding.end], key))
             at = finding.end
         parts.append(text[at:])
         text = "".join(parts)
+        found = find(text)
+        if not found:
+            break
     return text
 
 

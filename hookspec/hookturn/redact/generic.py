@@ -86,7 +86,7 @@ _TAIL = Lazy(
 # Words before "token" and "key" that make something public of them.
 _HEAD = Lazy(
     r"(?:next|page|paging|pagination|continuation|request|change|starting|previous|prev|idempotency|sync|cancel\w*|lifecycle|action|"
-    r"public(?:_?key)?|primary|foreign|partition|sort|cache|row|object|index|unique|composite|hash|range|map|dict|lookup|s3|"
+    r"public(?:_?key)?|recv|primary|foreign|partition|sort|cache|row|object|index|unique|composite|hash|range|map|dict|lookup|s3|"
     r"translation|message|i18n|l10n|locale|config|settings|event|hot|arrow|access_?log)[\s_-]{0,2}$",
     re.IGNORECASE,
 )
@@ -132,13 +132,15 @@ class Assignment(Rule):
         self.password = password
         self.weak = weak
 
-    def match(self, text: str, at: int, literal: str) -> Hit | None:
+    def match(self, text: str, at: int, literal: str, free: int = -1) -> Hit | None:
         """Return the assigned value, as (start, end, name, specific), or None."""
         rest = _REST.match(text, at + len(literal))
         assert rest is not None  # every part of it may be empty
         place = rest.end()
         if text[place : place + 1] not in _NEXT:
             return None
+        if literal in _SHORT_PASSWORDS and rest[1][:1].isalpha():
+            return None  # passive, passenger
         assign = _ASSIGN.match(text, place)
         if assign is not None:
             place = assign.end()
@@ -171,7 +173,7 @@ class Assignment(Rule):
         if not self.password and _CODE.search(value):
             return None
         if group == "u":
-            return (start, end, self.name, False) if self._bare(text, at, start, end, operator) else None
+            return (start, end, self.name, False) if self._bare(text, literal, start, end, operator) else None
         if " " in value and (not self.password or value.count(" ") > 3 or random < 8):
             return None
         called = found["call"] is not None
@@ -183,7 +185,7 @@ class Assignment(Rule):
             return True
         return not self.password and bool(_HEAD.search(text, max(0, at - 16), at + (literal[0] in "_- ")))
 
-    def _bare(self, text: str, at: int, start: int, end: int, operator: str) -> bool:
+    def _bare(self, text: str, literal: str, start: int, end: int, operator: str) -> bool:
         """Judge a value without quotes: in code it is mostly a name, in an environment file a secret."""
         following = text[end : end + 1]
         if following in ("(", "[", "{") or (following == "\\" and text[end + 1 : end + 2] not in "nrt\"'"):
@@ -191,7 +193,7 @@ class Assignment(Rule):
         # NAME=value and name: value to the end of the line are no code.
         tight = (
             operator in ("=", ":", "")
-            and (text[at : at + 1].isupper() or text[start - 1] in "=\"'")
+            and (literal.isupper() or text[start - 1] in "=\"'")
             and (not following or following in "\n\r\"'&\\ ")
         )
         return self._secret(text[start:end], strict=not tight)

@@ -224,7 +224,7 @@ TOKENS: tuple[tuple[str, str, str] | tuple[str, str, str, Check], ...] = (
     ("frameio", "fio-u-", _of("A-Za-z0-9_=-", 64)),
     ("facebook", "EAAA EAAB EAAC EAAD EAAE EAAF EAAG EAAH EAAI EAAJ EAAK EAAL EAAM EAAN EAAO EAAP EAAQ EAAR EAAS", _alnum(60, 400)),
     ("instagram", "IGQV IGQW IGAA", _url(60, 300)),
-    ("twitter", "AAAAAAAAAAAAAAAAAAAAA", r"[A-Za-z0-9%]{40,120}"),
+    ("twitter", "AAAAAAAAAAAAAAAAAAAAA", r"A{0,2}(?:(?!AAAA)[A-Za-z0-9%]){40,120}"),
     ("pinterest", "pina_", _alnum(32, 100)),
     ("mapbox", "sk.eyJ", _url(40, 300) + r"\." + _url(20, 60)),
     ("liveblocks", "sk_prod_ sk_dev_", _url(32, 80)),

@@ -96,15 +96,16 @@ class Rule:
     def __repr__(self) -> str:
         return f"Rule({self.name!r})"
 
-    def match(self, text: str, at: int, literal: str) -> Hit | None:
+    def match(self, text: str, at: int, literal: str, free: int = -1) -> Hit | None:
         """Return the secret whose literal was found at ``at``, as (start, end, name, specific), or None.
 
         Parameters:
             text: the whole text.
             at: where the literal begins.
-            literal: the literal that was found, which may be longer than the rule's own.
+            literal: the literal that was found.
+            free: where the last secret ended, so that the next may begin there.
         """
-        if self.edge and self.back == (0, 0) and not token_starts(text, at, literal):
+        if self.edge and self.back == (0, 0) and at != free and not token_starts(text, at, literal):
             return None
         compiled = self._compiled
         if compiled is None:
@@ -114,7 +115,7 @@ class Rule:
         least, most = self.back
         for start in range(max(0, at - most), at - least + 1):
             found = compiled.match(text, start)
-            if found is not None and (not self.edge or start == at or token_starts(text, start, "")):
+            if found is not None and (not self.edge or start in (at, free) or token_starts(text, start, "")):
                 break
             found = None
         if found is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MARKER = re.compile(r"\[REDACTED:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
 """What stands where a secret was: the rule's name, and what equal secrets have in common."""
 
-MAX_ROUNDS = 4
+MAX_ROUNDS = 8
 """Taking a secret out can lay open another beside it; after so many rounds a text is left as it is."""
 
 
@@ -107,6 +107,7 @@ class Scanner:
         by_literal = self._by_literal
         found: list[Finding] = []
         at = 0
+        free = -1
         taken = 0  # end of the last likely secret: its characters can only belong to a specific one
         while at < length:
             hit = search(text, at)
@@ -117,13 +118,14 @@ class Scanner:
             for rule, literal in by_literal[hit.group()]:
                 if start < taken and not rule.specific:
                     continue
-                matched = rule.match(text, start, literal)
+                matched = rule.match(text, start, literal, free)
                 if matched is None:
                     continue
                 low, high, name, specific = matched
                 found.append(Finding(name, low + offset, high + offset, specific))
                 if rule.specific:
                     at = max(at, high)
+                    free = high
                 else:
                     taken = high
                 break
