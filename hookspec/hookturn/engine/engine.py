@@ -52,12 +52,19 @@ LADDER_TIMINGS = ("on_tool_call_start", "pre_tool_execution")
 class _Nest:
     """Where in nested fires the current thread or task is."""
 
-    __slots__ = ("depth", "service_depth", "skip")
+    __slots__ = ("depth", "end", "service_depth", "skip")
 
-    def __init__(self, depth: int = 0, skip: frozenset[str] = frozenset(), service_depth: int = 0) -> None:
+    def __init__(
+        self,
+        depth: int = 0,
+        skip: frozenset[str] = frozenset(),
+        service_depth: int = 0,
+        end: float = float("inf"),
+    ) -> None:
         self.depth = depth
         self.skip = skip
         self.service_depth = service_depth
+        self.end = end  # by the monotonic clock
 
 
 _nest: ContextVar[_Nest] = ContextVar("hookturn_nest", default=_Nest())  # noqa: B039 - never changed in place
@@ -65,6 +72,15 @@ _nest: ContextVar[_Nest] = ContextVar("hookturn_nest", default=_Nest())  # noqa:
 _LEVELS = (_nest.get(), *(_Nest(depth) for depth in range(1, MAX_NESTING + 1)))
 _TOP, _FIRST = _LEVELS[0], _LEVELS[1]
 _new = object.__new__
+
+
+def time_left() -> float:
+    """Return how many seconds the running hook has left; infinity outside of hooks that have a limit.
+
+    For runners, which stop what they started: the engine stops coroutines only.
+    """
+    return _nest.get().end - monotonic()
+
 
 Wait = tuple["Awaitable[Any] | None", "Callable[[], Any] | None", float]
 
@@ -570,7 +586,8 @@ class Engine:
             called.append(step)
             start = perf_counter()
             try:
-                token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth))
+                until = min(nest.end, monotonic() + limit)
+                token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
                 try:
                     if self.threaded and not step.is_async:
                         answer = yield None, partial(step.call, fold.event), limit
@@ -937,7 +954,7 @@ class Engine:
                 raise NestingError(
                     f"the service {name!r} was called through services {MAX_SERVICE_DEPTH} deep"
                 )
-            return _nest.set(_Nest(nest.depth, nest.skip | {plugin.name}, nest.service_depth + 1))
+            return _nest.set(_Nest(nest.depth, nest.skip | {plugin.name}, nest.service_depth + 1, nest.end))
 
         if iscoroutinefunction(function):
 
