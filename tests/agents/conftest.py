@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -79,6 +81,18 @@ class Told(list):
                 assert step.agent_id in names, step
         assert Counter(s.agent_id for s in self.of(r.SubagentEnd)) == Counter(list(names))
         return list(names.values())
+
+
+@pytest.fixture(scope="session")
+def generate():
+    """The module that writes recordings of any size: ``tests/generate_transcript.py``."""
+    name = "generate_transcript"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, DATA.parent.parent / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]
 
 
 @pytest.fixture

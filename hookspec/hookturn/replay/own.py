@@ -171,9 +171,8 @@ class _Session:
     def user_prompt(self, agent_id: str, item: dict[str, Any]) -> None:
         received = self.message
         origin = "user" if received is None else received.origin
-        self.prompt(
-            Prompt(item["prompt"], origin, _attachments(item), False, self.time, self.number, agent_id)
-        )
+        attachments = _attachments(item) or (() if received is None else received.attachments)
+        self.prompt(Prompt(item["prompt"], origin, attachments, False, self.time, self.number, agent_id))
 
     def prompt(self, prompt: Prompt) -> None:
         self.message = None

@@ -468,7 +468,7 @@ class _Session:
         if start.startswith(_NOTIFICATION):
             origin = "task-notification"
             self.notified(text, time, number)
-        elif self.seen.add(("prompt", item.get("timestamp"), text)) and time is not None:
+        elif time is not None and self.seen.add(("prompt", time, text)):
             return  # replayed under another line id
         self.prompt(Prompt(text, origin, tuple(attachments), False, time, number))
 
@@ -487,6 +487,7 @@ class _Session:
         call = self.calls.pop(as_text(block.get("tool_use_id")), None)
         if call is None:
             return  # answered before, or begun where the recording does not reach
+        agent = self.agents.get(call.agent_id, self.main) if call.agent_id else self.main
         result = block.get("content")
         words = result if isinstance(result, str) else _content(result)[0]
         status = _status(block, item, words)

@@ -61,7 +61,7 @@ def sniff(objects: Sequence[dict[str, Any]]) -> bool:
 def _ours(item: dict[str, Any]) -> bool:
     kind = item.get("type")
     if isinstance(item.get("payload"), dict):
-        return kind in _ENVELOPES
+        return isinstance(kind, str) and kind in _ENVELOPES
     if kind == "message":
         content = item.get("content")
         return "role" in item and isinstance(content, list) and "sessionId" not in item
@@ -132,6 +132,8 @@ _DENIED = (
     "user rejected MCP tool call",
     "user cancelled MCP tool call",
 )
+# exec_command failed for `...`: CreateProcess { message: "Rejected(\\"rejected by user\\")" }
+_REFUSED = re.compile(r'exec_command failed for .*Rejected\((?!\\*"Failed to create)', re.S)
 _CANCELLED = re.compile(r"(?:Wall time: .*\n)?(?:command )?aborted(?: by user)?\b")
 _FAILED = (
     "apply_patch verification failed",
@@ -198,7 +200,7 @@ class _Session:
         payload = item.get("payload")
         if not isinstance(payload, dict):
             payload = item
-            if kind in _BARE:
+            if isinstance(kind, str) and kind in _BARE:
                 kind = "response_item"
             elif kind is None and "id" in item:
                 kind = "session_meta"
@@ -274,6 +276,10 @@ class _Session:
             draft.usage = usage
             self.early = False
             return
+        if draft is None and self.spoken and not self.items and not self.held:
+            self.held = usage
+            self.flush()  # what events told is the answer of these tokens
+            return
         self.flush()
         if self.held:
             self.bare(self.held)
@@ -333,10 +339,10 @@ class _Session:
 
     def settle(self) -> None:
         """The model goes on: items that no event called a prompt are prompts only where there are no events."""
-        if self.candidates and not self.events:
-            for prompt in self.candidates:
+        candidates, self.candidates = self.candidates, []
+        if not self.events:
+            for prompt in candidates:
                 self.prompt(prompt)
-        self.candidates.clear()
 
     def prompt(self, prompt: Prompt) -> None:
         self.flush()
@@ -652,7 +658,7 @@ def _status(output: object, told: _Told | None) -> tuple[str, str]:
     else:
         words = as_text(output)
     head = words.split("\nOutput:", 1)[0][:4000]
-    if head.startswith(_DENIED) or (told is not None and told.denied):
+    if head.startswith(_DENIED) or _REFUSED.match(words) or (told is not None and told.denied):
         return "denied", words
     if _CANCELLED.match(head):
         return "cancelled", words

@@ -266,9 +266,10 @@ class _Session:
         if text:
             draft.texts.append(text)
         requests = data.get("toolRequests")
-        for one in requests if isinstance(requests, list) else ():
+        for index, one in enumerate(requests if isinstance(requests, list) else ()):
             if isinstance(one, dict):
-                call_id, tool = as_text(one.get("toolCallId")), as_text(one.get("name"))
+                call_id = as_text(one.get("toolCallId")) or f"call-{self.number}-{index}"
+                tool = as_text(one.get("name")) or "unknown"
                 args = arguments(one.get("arguments"))
                 draft.calls.append({"id": call_id, "tool": tool, "args": args})
                 self.requested[call_id] = ToolBegin(
