@@ -406,3 +406,16 @@ def test_each_dependency_is_justified():
     assert {name for row in listed for name in re.findall(r"\[([\w-]+)\]", row[0])} == needed
     extras = rows(read("dependencies.md"), "Extra")
     assert {names(row[0])[0] for row in extras} == set(project.get("optional-dependencies", {}))
+
+
+def test_the_composition_profiles_and_knobs_are_listed():
+    from hookturn.engine.composition import KNOBS, Composition
+
+    text = read("composition.md")
+    assert [names(row[0])[0] for row in rows(text, "Profile")] == list(KNOBS)
+    listed = {names(row[0])[0]: row for row in rows(text, "Parameter")}
+    assert set(listed) == parameters(Composition.__init__)
+    for profile, knobs in KNOBS.items():
+        for knob, values in knobs.items():
+            assert names(listed[knob][1]) == list(values)
+            assert f"`{profile}` only" in listed[knob][3]
