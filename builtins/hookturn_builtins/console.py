@@ -42,6 +42,11 @@ def emit(value: Any) -> None:
     print(dumps(value, indent=2))
 
 
+def count(number: int, thing: str) -> str:
+    """Return ``1 turn``, ``2,000 turns``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def printable(text: object, limit: int = 0) -> str:
     """Return a text as a terminal may show it: control characters escaped, cut at ``limit`` characters (0: never)."""
     line = str(text)

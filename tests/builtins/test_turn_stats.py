@@ -330,7 +330,7 @@ def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
         play(made, "s\x1b[31m1")
     done = hookturn("stats", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 sessions, 1 turns, 4 tool calls, 1 denials" in done.stdout
+    assert "1 session, 1 turn, 4 tool calls, 1 denial," in done.stdout
     assert "bash" in done.stdout and "guarded" in done.stdout and "\x1b" not in done.stdout
     as_json = json.loads(hookturn("stats", "--json", "--session", "s\x1b[31m1", cwd=tmp_path).stdout)
     assert as_json["totals"]["tool_calls"] == 4

@@ -6,7 +6,7 @@ import os
 
 from hookturn import HookturnError
 
-from ..console import emit, printable, project_file
+from ..console import count, emit, printable, project_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def run_verify(args: Any) -> int:
         if report.pruned:
             print(f"  older records were removed: it continues {printable(report.pruned)}")
         if report.torn:
-            print(f"  {report.torn} lines were cut off by a crash and are kept as evidence")
+            print(f"  {count(report.torn, 'line')} cut off by crashes, kept as evidence")
         print(f"  head {report.head}")
         return 0
     print(f"{printable(report.file)}:{report.line}: {report.cause}")
-    print(f"  {report.records:,} records before it are as they were written")
+    print(f"  {count(report.records, 'record')} before it as written")
     return 1
 
 
@@ -108,6 +108,9 @@ def run_tail(args: Any) -> int:
 def _summary(record: dict[str, Any]) -> str:
     what = record.get("tool") or ""
     said = record.get("decision") or record.get("status") or ""
+    if not said:
+        done = ("rewrites", "reply", "injected", "warnings", "continue_reason", "env", "recover", "failures")
+        said = ", ".join(name for name in done if record.get(name))
     by = f"by {record['by']}" if record.get("by") else ""
     parts = [record.get("time", ""), record.get("timing", ""), what, said, by, record.get("reason", "")]
     return "  ".join(printable(part, 120) for part in parts if part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookturn import HookturnError
 
-from ..console import emit, printable, project_file, table
+from ..console import count, emit, printable, project_file, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def run(args: Any) -> int:
 
 def _print(figures: dict[str, Any]) -> None:
     totals = figures["totals"]
-    print(
-        f"{totals['sessions']:,} sessions, {totals['turns']:,} turns, {totals['tool_calls']:,} tool calls, "
-        f"{totals['denials']:,} denials, {totals['rewrites']:,} rewrites, {totals['warnings']:,} warnings, "
-        f"{totals['failures']:,} failures of hooks, {totals['edited_files']:,} edited files"
-    )
+    things = ("session", "turn", "tool_call", "denial", "rewrite", "warning")
+    parts = [count(totals[f"{thing}s"], thing.replace("_", " ")) for thing in things]
+    parts.append(f"{count(totals['failures'], 'failure')} of hooks")
+    parts.append(count(totals["edited_files"], "edited file"))
+    print(", ".join(parts))
     print(
         f"tokens: {totals['input_tokens']:,} in, {totals['output_tokens']:,} out, "
         f"{totals['cache_read_tokens']:,} from the cache, {totals['cache_write_tokens']:,} into it; "
