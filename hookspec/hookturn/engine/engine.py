@@ -972,7 +972,15 @@ class Engine:
         def call(*args: Any, **kwargs: Any) -> Any:
             token = enter()
             try:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            finally:
+                _nest.reset(token)
+            return finish(result) if hasattr(result, "__await__") else result
+
+        async def finish(awaitable: Awaitable[Any]) -> Any:
+            token = enter()
+            try:
+                return await awaitable
             finally:
                 _nest.reset(token)
 

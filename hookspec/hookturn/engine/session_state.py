@@ -44,7 +44,7 @@ class SessionState:
         self.tools: Mapping[str, Tool] | None = about.get("tools")
         self.stored = stored and stores.folder is not None
         self._values: FileValues | MemoryValues = (
-            stores.values("sessions", "@session", session_id) if self.stored else MemoryValues()
+            stores.values("runs", "session", session_id) if self.stored else MemoryValues()
         )
         if self.stored:
             self._restore(about)

@@ -140,11 +140,13 @@ class FileValues:
             values = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {}
-        except ValueError:
-            # Files are replaced whole, so this one was damaged by other means; keep it for a look.
-            self.path.replace(self.path.with_suffix(".damaged"))
-            return {}
-        return values if isinstance(values, dict) else {}
+        except (ValueError, RecursionError):
+            values = None
+        if isinstance(values, dict):
+            return values
+        # Files are replaced whole, so this one was damaged by other means; keep it for a look.
+        self.path.replace(self.path.with_suffix(".damaged"))
+        return {}
 
     def _save(self, values: dict[str, Any]) -> None:
         import json
@@ -155,7 +157,7 @@ class FileValues:
 
 
 def _json_copy(value: Any) -> Any:
-    if value is None or value.__class__ in (str, int, bool):
+    if value is None or value.__class__ in (str, bool):
         return value
     import json
 
