@@ -55,9 +55,8 @@ def run_verify(args: Any) -> int:
         emit(report.to_json())
         return 0 if report.ok else 1
     if report.ok:
-        print(
-            f"{printable(path)}: {report.records:,} records in {len(report.files)} files, the chain is whole"
-        )
+        amount = f"{count(report.records, 'record')} in {count(len(report.files), 'file')}"
+        print(f"{printable(path)}: {amount}, the chain is whole")
         if report.pruned:
             print(f"  older records were removed: it continues {printable(report.pruned)}")
         if report.torn:
