@@ -1,4 +1,4 @@
-"""What differs between operating systems, each with a fallback: file locks and flags of ``os.open``."""
+"""What differs between operating systems, each with a fallback: file locks, flags of ``os.open``, processes."""
 
 from __future__ import annotations
 
@@ -82,3 +82,90 @@ else:
 
     # fdatasync leaves out the times of the file; macOS does not have it.
     sync = getattr(os, "fdatasync", os.fsync)
+
+
+# -- processes ----------------------------------------------------------------------------------------
+
+
+def pidfd(pid: int) -> int | None:
+    """Return a file descriptor that becomes readable when a child ends, or None where there is no such thing.
+
+    Parameters:
+        pid: a child of ours that nobody has waited for.
+    """
+    opener = getattr(os, "pidfd_open", None)  # Linux 5.3
+    if opener is None:
+        return None
+    try:
+        fd: int = opener(pid)
+    except OSError:  # an older kernel, a filter of system calls, no descriptor left
+        return None
+    return fd
+
+
+def family(pid: int, mark: bytes, known: dict[int, bytes]) -> dict[int, bytes] | None:
+    """Return the living processes that a child of ours started, itself included, or None where nobody can tell.
+
+    They are those of its group and session, their descendants, those seen before,
+    and those whose environment holds the mark: a child that left the session and
+    whose parent is gone shows itself by nothing else.
+
+    Parameters:
+        pid: the child, leader of its own session; not waited for yet, so that the number is still its own.
+        mark: a text in its environment that no other process has.
+        known: what earlier calls returned.
+
+    Returns:
+        number -> when it started, by the system's own clock; together no other process has them.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return None
+    me = os.getpid()
+    found: dict[int, bytes] = {}
+    others: dict[int, tuple[int, bytes]] = {}
+    for name in names:
+        if not name.isdigit():
+            continue
+        stat = _read(f"/proc/{name}/stat")
+        # The name in brackets may hold anything; then come state, parent, group, session and so on (proc(5)).
+        words = stat[stat.rfind(b")") + 2 :].split()
+        number = int(name)
+        if len(words) < 20 or words[0] in (b"Z", b"X") or number == me:
+            continue
+        parent, group, session, born = int(words[1]), int(words[2]), int(words[3]), words[19]
+        if pid in (number, group, session) or known.get(number) == born:
+            found[number] = born
+        else:
+            others[number] = (parent, born)
+    for number, (_, born) in others.items():
+        if mark in _read(f"/proc/{number}/environ"):
+            found[number] = born
+    more = True
+    while more:
+        more = False
+        for number, (parent, born) in others.items():
+            if parent in found and number not in found:
+                found[number] = born
+                more = True
+    return found
+
+
+def _read(path: str) -> bytes:
+    """Return what a file of the process table holds; nothing for a process that is gone or not ours."""
+    try:
+        fd = os.open(path, os.O_RDONLY | O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(fd, 65536):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
