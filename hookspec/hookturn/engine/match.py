@@ -126,7 +126,9 @@ class Rule:
                     line.complete
                     and bool(line.commands)
                     and all(
-                        any(glob_match(self.pattern, form) for form in command.exact)
+                        # "*" matches any text, but who allows "git *" does not mean "git log > ~/.bashrc".
+                        (not command.writes or ">" in self.pattern)
+                        and any(glob_match(self.pattern, form) for form in command.exact)
                         for command in line.commands
                     )
                 )

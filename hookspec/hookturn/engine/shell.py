@@ -52,13 +52,15 @@ class Command:
     Attributes:
         exact: its text as written (redirections included), and with quotes and blanks normalised where it is bare.
         forms: the same and the texts behind wrappers and paths (``sudo /bin/rm x`` is also ``rm x``).
+        writes: whether a redirection around it writes a file.
     """
 
-    __slots__ = ("exact", "forms")
+    __slots__ = ("exact", "forms", "writes")
 
-    def __init__(self, exact: list[str], forms: list[str]) -> None:
+    def __init__(self, exact: list[str], forms: list[str], writes: bool) -> None:
         self.exact = exact
         self.forms = forms
+        self.writes = writes
 
 
 class Line:
@@ -124,7 +126,26 @@ def _split(line: str, depth: int, result: Line) -> None:
                 forms[" ".join(form)] = None
             else:
                 _split(script, depth + 1, result)
-        result.commands.append(Command(exact, [form for form in forms if form]))
+        writes = around is not None and _writes(around, text_of)
+        result.commands.append(Command(exact, [form for form in forms if form], writes))
+
+
+def _writes(around: Any, text_of: Callable[[Any], str]) -> bool:
+    """Whether a redirection in a statement writes a file (other than /dev/null, or another descriptor)."""
+    stack = [around]
+    while stack:
+        node = stack.pop()
+        if node.type == "file_redirect":
+            target = text_of(node).lstrip("0123456789&")
+            if target.startswith((">", "<>")):
+                target = target.lstrip("<>|").strip()
+                if target != "/dev/null" and not (
+                    target[:1] == "&" and set(target[1:]) <= set("0123456789-")
+                ):
+                    return True
+        elif node.type not in ("command_substitution", "process_substitution"):
+            stack.extend(node.children)
+    return False
 
 
 def _words(node: Any, text_of: Callable[[Any], str]) -> tuple[list[str], bool, bool]:

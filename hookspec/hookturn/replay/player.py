@@ -46,6 +46,9 @@ class Watcher:
     def turn_end(self, end: End) -> None:
         """A turn of the main agent is over."""
 
+    def usage(self, usage: Mapping[str, int]) -> None:
+        """Tokens that the host counts for a session beyond those of its answers."""
+
     def skipped(self, step: r.Skipped) -> None:
         """A line could not be read."""
 
@@ -165,9 +168,12 @@ class Player:
         session = self._need_session(step)
         if step.agent_id:
             return  # a sub-agent's task came with its begin
-        self._complete_main(self._last_text)
+        goes_on = step.within and self._turn is not None
+        if not goes_on:
+            self._complete_main(self._last_text)
         prompt = session.submit(step.text, origin=step.origin, attachments=step.attachments)
-        self._turn = session.turn(override=True).begin()
+        if not goes_on:
+            self._turn = session.turn(override=True).begin()
         self._watcher.prompt(step, prompt, session.turns)
 
     def _response(self, step: r.Response) -> None:
@@ -233,5 +239,7 @@ class Player:
             self._watcher.turn_end(end)
 
     def _session_finish(self, step: r.SessionFinish) -> None:
+        if step.usage:
+            self._watcher.usage(step.usage)
         if self._session is not None:
             self.finish(step.reason)

@@ -144,3 +144,6 @@ class Both(Watcher):
 
     def skipped(self, step: r.Skipped) -> None:
         self._watcher.skipped(step)
+
+    def usage(self, usage: Mapping[str, int]) -> None:
+        self._watcher.usage(usage)

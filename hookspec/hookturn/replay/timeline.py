@@ -8,7 +8,7 @@ from .tally import Tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..engine.results import Call, End, Prompt, Response, ToolResult
@@ -24,7 +24,20 @@ _MARKS = {
 }
 
 
-class Timeline(Watcher):
+class Silent(Watcher):
+    """Tells the tally what no event carries: skipped lines and a host's own token totals."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def skipped(self, step: r.Skipped) -> None:
+        self._tally.skip(step)
+
+    def usage(self, usage: Mapping[str, int]) -> None:
+        self._tally.add_tokens(usage)
+
+
+class Timeline(Silent):
     """Writes the timeline, a line at a time.
 
     Parameters:
@@ -37,8 +50,8 @@ class Timeline(Watcher):
     def __init__(
         self, write: Callable[[str], None], tally: Tally, *, width: int = 100, colour: bool = False
     ) -> None:
+        super().__init__(tally)
         self._write = write
-        self._tally = tally
         self._width = max(60, width)
         self._colour = colour
 
@@ -126,19 +139,6 @@ class Timeline(Watcher):
     def _warnings(self, warnings: list[str]) -> None:
         for text in warnings:
             self._line(f"        ! {one_line(text)}", "33")
-
-    def skipped(self, step: r.Skipped) -> None:
-        self._tally.skip(step)
-
-
-class Silent(Watcher):
-    """Counts skipped lines, and says nothing."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-
-    def skipped(self, step: r.Skipped) -> None:
-        self._tally.skip(step)
 
 
 def one_line(text: str, limit: int = 300) -> str:
