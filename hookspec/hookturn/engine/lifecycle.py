@@ -424,7 +424,7 @@ class Lifecycle:
             status = "replied" if call.replied else "denied"
             value = call.reply if call.replied else call.message
             yield from self.end_tool(
-                agent_id, call_id, status=status, result=value, by=call.denied_by, reason=call.reason
+                agent_id, call_id, status=status, result=value, by=call.denied_by or call.replied_by, reason=call.reason
             )
         return call
 
@@ -483,8 +483,7 @@ class Lifecycle:
                 self._refuse(call, str(out.decision), out.by, out.reason, out.message)
                 return
             if out.replied:
-                call.reply, call.replied = out.reply, True
-                call.denied_by = ""
+                call.reply, call.replied, call.replied_by = out.reply, True, out.by
                 call.reason = f"{out.by} replied"
                 return
             call.decision, call.reason = out.decision, out.reason
@@ -597,7 +596,8 @@ class Lifecycle:
         if raw is not None:
             event = event.replace(raw=raw)
         done = ToolResult(call_id, call.tool, status, event.result, call.args)
-        done.error, done.exception, done.duration, done.denied_by = error, exception, duration, by
+        done.error, done.exception, done.duration = error, exception, duration
+        done.denied_by = by if status == "denied" else ""
         call.result = done
         self._mcp.pop(call_id, None)
         row = {

@@ -86,6 +86,7 @@ class Call:
         reason: the words of the decision.
         reply: the value instead of the tool's result, where a hook replied; see ``replied``.
         replied: whether a hook replied.
+        replied_by: who replied, or "".
         rewritten_by: names of the hooks that changed the arguments.
         warnings: texts for the user.
         outcomes: of the timings that fired.
@@ -102,6 +103,7 @@ class Call:
         self.reason = ""
         self.reply: Any = None
         self.replied = False
+        self.replied_by = ""
         self.rewritten_by: list[str] = []
         self.warnings: list[str] = []
         self.outcomes: list[Outcome] = []
