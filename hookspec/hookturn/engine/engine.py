@@ -363,9 +363,16 @@ class Engine:
 
     async def afire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
         """Fire an event from a coroutine; coroutine hooks run on the current loop. See ``fire``."""
-        if event.timing in self._hot:
-            return self.fire(event, measure=measure, deadline=deadline)
-        return await self._afire(self.plan(event.timing), event, measure, deadline, None, None)
+        plan = self._hot.get(event.timing)
+        if plan is None or measure or deadline is not None or _nest.get() is not _TOP:
+            return await self._afire(self.plan(event.timing), event, measure, deadline, None, None)
+        fold = self._fire_plain(plan, event, None, None) if plan else None
+        if fold is None:
+            return Outcome(event)
+        out = fold.outcome()
+        if fold.failures:
+            await self._adrive(self._report(fold, out))
+        return out
 
     def check_nesting(self) -> None:
         """Raise NestingError when a hook at the deepest level would fire once more."""
