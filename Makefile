@@ -1,7 +1,7 @@
 # Shortcuts for developers; .ci/run is what CI runs.
 PYTHON ?= python
 
-.PHONY: test fault full lint docs bench
+.PHONY: test fault full lint docs bench conformance conformance-framework conformance-policy
 
 test:
 	$(PYTHON) -m pytest -n auto
@@ -27,3 +27,21 @@ docs:
 
 bench:
 	$(PYTHON) benchmarks/run.py
+
+# The conformance kit of AGENT-HOOKS-0.1, and what it cannot show (docs/conformance.md). Each part has an
+# environment of its own below .ctk/, because their packages pin one another.
+conformance: .ctk/kit/ready
+	cd tests/conformance && ../../.ctk/kit/bin/python run.py
+	cd tests/conformance && ../../.ctk/kit/bin/python mutants.py
+	cd tests/conformance && ../../.ctk/kit/bin/python differential.py 1000
+	cd tests/conformance && ../../.ctk/kit/bin/python declarations.py 10000
+
+# These two are skipped where their packages cannot be had.
+conformance-framework conformance-policy: conformance-%:
+	@$(MAKE) --no-print-directory .ctk/$*/ready || { echo "skipped: its packages cannot be installed here"; exit 0; }; \
+	test ! -e .ctk/$*/ready || .ctk/$*/bin/python tests/conformance/$*.py
+
+.ctk/%/ready: tests/conformance/requirements/%.txt pyproject.toml
+	$(PYTHON) -m venv .ctk/$*
+	.ctk/$*/bin/pip install -q --disable-pip-version-check -r $< -e .
+	touch $@

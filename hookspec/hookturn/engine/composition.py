@@ -301,6 +301,7 @@ class Composed:
         composition: the profile and its knobs.
         registered: how many hooks the event concerns.
         ballots: what each called hook said, in order.
+        approver: what the approver said, as (how many hooks had spoken, ballot), in order.
         winner: the ballot that counts, the approver's where it took a hook's place.
         decided_by: place of the hook that decided (or that the approver was asked about), or None.
         consulted: "" (the approver was not asked), ``approved`` or ``refused``.
@@ -310,6 +311,7 @@ class Composed:
     """
 
     __slots__ = (
+        "approver",
         "ballots",
         "composition",
         "consulted",
@@ -326,6 +328,7 @@ class Composed:
         self.composition = fold.composition
         self.registered = len(fold.places)
         self.ballots = tuple(fold.ballots)
+        self.approver = tuple(fold.approver)
         self.winner = winner
         self.decided_by = fold.decided_by
         self.consulted = fold.consulted
@@ -333,6 +336,14 @@ class Composed:
         self.identity = fold.identity
         self.identity_after = fold.identity_after
         self.watching = fold.watching
+
+    @property
+    def heard(self) -> list[Ballot]:
+        """All ballots, the approver's among them, in the order in which they were given."""
+        heard: list[Ballot] = list(self.ballots)
+        for spoken, ballot in reversed(self.approver):
+            heard.insert(spoken, ballot)
+        return heard
 
     def to_json(self) -> dict[str, Any]:
         """Return a record without payload: no text that a hook or a tool wrote, no argument, no result."""
@@ -387,6 +398,7 @@ class ComposedFold(Fold):
         self.came = event
         self.places: dict[Step, int] = {}
         self.ballots: list[Ballot] = []
+        self.approver: list[tuple[int, Ballot]] = []
         self.winner: Ballot | None = None
         self.decided_by: int | None = None
         self.consulted = ""
@@ -523,10 +535,12 @@ class ComposedFold(Fold):
             # Its answer was counted, and then its change could not be made.
             if count and self.records[count - 1].name == step.name:
                 del self.records[count - 1]
+            if code not in ("rewrite_failed", "rewrite_forbidden"):
+                code = "rewrite_failed"
+            strength = DENY if step.fails_closed else ALLOW
+            self.ballots[-1] = Ballot(index, step.name, strength, code=code, failed=True)
             if step.fails_closed:
                 self._cannot_change(step.name, failure.exception)
-            else:
-                self.ballots[-1] = Ballot(index, step.name, ALLOW, code=code, failed=True)
             return
         reason = f"the hook {step.name} failed and fails closed ({failure.error_type})"
         strength = DENY if step.fails_closed else ALLOW
@@ -586,12 +600,12 @@ class ComposedFold(Fold):
                     ask=self.composition.knobs["on_disagreement"] == "approval",
                 )
             else:
-                self._settle(nothing, None)
+                self._settle(self.ballots[0] if self.ballots else nothing, None)
             return
         strength = max((ballot.strength for ballot in self.ballots), default=ALLOW)
         equal = [ballot for ballot in self.ballots if ballot.strength == strength]
         if strength == ALLOW:
-            self._settle(nothing, None)
+            self._settle(equal[0] if equal else nothing, None)
         elif strength == DENY:
             self._settle(equal[0], equal[0].index)
         elif strength == ASK:
@@ -678,6 +692,7 @@ class ComposedFold(Fold):
                 reason=resolution.reason or f"refused when asked ({question.reason})",
                 answers=answers,
             )
+            self.approver.append((len(self.ballots), ballot))
             self._settle(ballot, None if ours else question.index)
             return
         self.consulted = "approved"
@@ -686,7 +701,9 @@ class ComposedFold(Fold):
         ballot = Ballot(
             question.index, "the approver", strength, answers=(answer,) if answer is not None else ()
         )
-        if self.composition.parallel and answer is not None and not isinstance(answer, Rewrite):
+        self.approver.append((len(self.ballots), ballot))
+        if self.composition.parallel and strength == ALLOW:
+            # What the asking hook wanted to change as well; in the other profiles it is changed already.
             ballot.answers = (*ballot.answers, *question.rewrites)
         if self.composition.knobs.get("on_approval") == "resume":
             try:

@@ -1,0 +1,1 @@
+"""Python agent frameworks that hookturn plugs into, and contracts that it shares with them."""
