@@ -40,7 +40,8 @@ class Cli:
         self.env = {
             name: value
             for name, value in os.environ.items()
-            if not name.endswith("_PROJECT_DIR") and name not in ("NO_COLOR", "FORCE_COLOR")
+            if not name.endswith("_PROJECT_DIR")
+            and name not in ("NO_COLOR", "FORCE_COLOR", "PYTHONUNBUFFERED")
         }
         # Whatever else is installed beside us has no say, unless a test wants it.
         self.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"] = "1"

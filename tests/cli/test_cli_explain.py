@@ -176,3 +176,19 @@ def test_a_timing_without_hooks(cli):
     assert (ran.code, ran.out) == (0, "on_turn_start: no hook is registered here\n")
     ran = cli("explain", "on_turn_start", "--event", "-", input="{}")
     assert ran.out == "on_turn_start: no hook is registered here\n\non_turn_start: no decision\n"
+
+
+def test_the_rule_is_asked_about_the_call_as_rewritten(cli):
+    cli.write(
+        "hooks.yaml",
+        "hooks:\n"
+        "  - name: rewrites\n"
+        "    timings: [pre_tool_execution]\n"
+        "    run: {answer: {rewrite: {command: 'ls'}}}\n"
+        "permissions: {deny: ['bash(git *)']}\n",
+    )
+    words = ["explain", "pre_tool_execution", "--with", "hooks.yaml", "--json", "--event", "-"]
+    out = cli(*words, input=BASH).json
+    assert (out["rule"], out["outcome"]["decision"]) == (None, None)
+    out = cli(*words, "-p", "no:rewrites", input=BASH).json
+    assert (out["rule"]["decision"], out["outcome"]["decision"]) == ("deny", "deny")

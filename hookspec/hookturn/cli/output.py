@@ -290,6 +290,7 @@ def hooks_at_work() -> Iterator[None]:
         sys.stdout, sys.stderr = before
         _own_out = _own_err = None
         if copy is not None:
+            before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
             os.dup2(copy.fileno(), 1)
             copy.close()
 
