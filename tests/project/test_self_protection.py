@@ -115,6 +115,11 @@ def test_a_link_to_a_protected_file_is_one(ask, project):
         "hookturn --project x trust",
         "/usr/bin/hookturn untrust",
         "python -m hookturn trust",
+        "python3 -I -m hookturn trust",
+        "uv run hookturn trust --yes",
+        "uvx hookturn@0.1 untrust",
+        "pipx run hookturn trust",
+        "poetry run hookturn --project . trust --yes",
         "env X=1 hookturn uninstall claude-code",
         "cd x; hookturn install codex --yes",
     ],
@@ -142,6 +147,8 @@ def test_commands_that_change_ask(ask, command):
         "rm my-hookturn.yaml.bak",
         "npm install",
         "echo hookturn trust",
+        "pip install hookturn",
+        "uv run hookturn replay",
     ],
 )
 def test_commands_that_only_look_do_not(ask, command):

@@ -165,12 +165,17 @@ def _is_module(program: str, words: list[str]) -> bool:
 
 
 def _controls(program: str, words: list[str]) -> bool:
-    """Whether a command is one of hookturn's that change trust or an agent's settings."""
-    if _is_module(program, words):
-        words = words[2:]
-    elif program != "hookturn":
+    """Whether a command is one of hookturn's that change trust or an agent's settings, through any launcher.
+
+    ``uv run hookturn trust``, ``python3 -I -m hookturn trust`` and the like end in the same words; options of
+    every command may stand between them.
+    """
+    if program in _READERS:
         return False
-    return any(word in _COMMANDS for word in words)  # options of every command may stand before it
+    names = [word.rpartition("/")[2].partition("@")[0].partition("=")[0] for word in (program, *words)]
+    if "hookturn" not in names:
+        return False
+    return any(word in _COMMANDS for word in words[names.index("hookturn") :])
 
 
 def _home() -> str:
