@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import events as events
     from . import redact as redact
+    from .engine.approval import Approval as Approval
+    from .engine.composition import Composition as Composition
     from .engine.engine import Engine as Engine
     from .engine.outcome import Failure as Failure
     from .engine.outcome import HookRecord as HookRecord
@@ -47,9 +49,11 @@ _HOME = {
     "Allow": ".spec.answers",
     "Answer": ".spec.answers",
     "AnswerError": ".spec.errors",
+    "Approval": ".engine.approval",
     "Ask": ".spec.answers",
     "AsyncSession": ".engine.session",
     "Block": ".spec.answers",
+    "Composition": ".engine.composition",
     "ConfigError": ".spec.errors",
     "Context": ".spec.context",
     "Continue": ".spec.answers",

@@ -17,14 +17,13 @@ from agent_hooks.ctk import load_vectors
 
 from hookturn.engine.identity import canonical
 from hookturn.hosts.agent_hooks.declaration import (
-    CAPABILITIES,
-    KNOBS,
     DeclarationError,
     Registry,
     Surface,
     read,
     resolve,
 )
+from hookturn.hosts.agent_hooks.declaration_rules import CAPABILITIES, KNOBS
 from hookturn.hosts.agent_hooks.wire import POINTS
 
 HAS = ("host_declaration", "int64_json", "model_calls", "tool_calls")

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from agent_hooks.ctk import load_vectors, run_vectors
 from harness import Harness
 
-from hookturn.engine import approval, composition, outcome
+from hookturn.engine import approval, composed_fold, outcome
 from hookturn.engine.engine import Engine
 from hookturn.engine.fold import Fold
 from hookturn.hosts.agent_hooks import Host, Interception
@@ -58,14 +58,14 @@ MUTANTS: dict[str, Callable[[], Any]] = {
     "an exception counts as allow": lambda: interceptions(ForgivingInterception),
     "a hook's exception is not caught": lambda: patch.object(Engine, "_failed", raise_again),
     "the fold decides nothing": lambda: patch.object(
-        composition.ComposedFold, "outcome", lambda self: outcome.Outcome(self.came)
+        composed_fold.ComposedFold, "outcome", lambda self: outcome.Outcome(self.came)
     ),
     "a no has no effect": lambda: patch.object(
-        composition.ComposedFold, "_winning_vote", lambda self, winner: None
+        composed_fold.ComposedFold, "_winning_vote", lambda self, winner: None
     ),
     "rewrites are lost": lambda: patch.object(Fold, "_rewritten", usual_rewriting_lost),
     "the first no does not end the plan": lambda: patch.object(
-        composition.ComposedFold, "ended", property(lambda self: "", lambda self, value: None), create=True
+        composed_fold.ComposedFold, "ended", property(lambda self: "", lambda self, value: None), create=True
     ),
     "an approval counts for anything": lambda: patch.object(
         approval.Approval, "identity", property(lambda self: _Anything(), lambda self, value: None)

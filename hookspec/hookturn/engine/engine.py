@@ -642,7 +642,8 @@ class Engine:
         """The fold of a fire: the usual one, or the composition's (``ended`` when no hook may be called)."""
         if self.composition is None:
             return Fold(timing, event, permissions, carried)
-        from .composition import UNCOMPOSED, ComposedFold
+        from .composed_fold import ComposedFold
+        from .composition import UNCOMPOSED
 
         if timing.name in UNCOMPOSED:
             return Fold(timing, event, permissions, carried)
