@@ -8,11 +8,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-KINDS = ("module", "answer")
+KINDS = ("module", "answer", "command")
 """Kinds of ``run:`` that this version runs."""
 
-LATER = ("command", "webhook", "javascript")
+LATER = ("webhook", "javascript")
 """Kinds of ``run:`` that are part of the format and not run yet."""
+
+OUTSIDE = ("command",)
+"""Kinds that act outside of the process: in a dry run they run only when asked for."""
 
 
 class HookEntry(Record):
@@ -21,7 +24,7 @@ class HookEntry(Record):
     Parameters:
         name: unique in its file.
         kind: one of KINDS, or "" for an entry that is switched off and says nothing else.
-        run: what it runs: a path (module) or an answer as JSON (answer).
+        run: what it runs: a path (module), an answer as JSON (answer), a list of words or a shell line (command).
         timings: where it runs; empty for a module means every timing that the module has a function for.
         options: what the entry itself says of phase, priority, timeout (seconds), guard, on_failure, mode,
             tools, agents and event_types; the rest is up to the hook.
@@ -33,6 +36,7 @@ class HookEntry(Record):
         layer: managed, user or project.
         base_dir: the folder that relative paths start from: the declaring file's.
         digest: SHA-256 that the module's file must have, or "" for any.
+        files: path -> SHA-256 of files that must be as they were trusted whenever a command runs.
     """
 
     name: str
@@ -49,6 +53,7 @@ class HookEntry(Record):
     layer: str = "project"
     base_dir: str = ""
     digest: str = ""
+    files: dict[str, str] = {}
 
     @property
     def source(self) -> str:

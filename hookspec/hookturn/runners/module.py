@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 10_000_000
 """A larger file is no hook."""
 
+MAX_PROGRAM = 50_000_000
+"""A larger file is not looked at for trust."""
+
 OBJECTS = ("plugin", "hook")
 """Names in a module that may hold an object with the hooks as methods (or, ``hook``, one function for all timings)."""
 
@@ -52,6 +55,16 @@ def read(path: str, limit: int = MAX_BYTES) -> bytes:
     if len(content) > limit:
         raise ValueError(f"it has more than {limit:,} bytes")
     return content
+
+
+def digest_of(path: str) -> str:
+    """Return the SHA-256 of a file, or an empty string for one that cannot be read or is too large."""
+    from hashlib import sha256
+
+    try:
+        return sha256(read(path, MAX_PROGRAM)).hexdigest()
+    except (OSError, ValueError):
+        return ""
 
 
 def load(entry: HookEntry) -> ModuleType:

@@ -1,0 +1,459 @@
+"""``run: {command: ...}``: a program as a hook, one process an event."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..engine.engine import time_left
+from ..spec.errors import AnswerError, EventError, RegistrationError
+from ..spec.markers import hookimpl
+from ..spec.record import Record, jsonable
+from ..spec.timings import TIMINGS
+from .entry import Configured
+from .module import digest_of
+from .programs import SHELL, find_program, find_script, looks_like_path, shebang
+from .wire import FailedToStart, Hidden, NoAnswer, read_answer, refusal, request, reveal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ..spec.events import Event
+    from ..spec.timings import Timing
+    from .entry import HookEntry
+    from .process import ProcessResult
+
+TIMEOUT = 5.0
+"""Seconds that a command has, unless its entry says otherwise."""
+
+LONGEST_VALUE = 1_000
+"""Bytes of an environment variable that comes from an event; a longer value is on standard input only."""
+
+LONGEST_OUTER = 100_000
+"""Bytes of any environment variable; the system starts no program with one over 128 kB (execve(2))."""
+
+MAX_DEPTH = 8
+"""How deep hooks may start programs that start hooks."""
+
+
+class Wrong(Record):
+    """Something wrong with a command, found without running it.
+
+    Parameters:
+        cause, remedy: as in a problem.
+        certain: False where it depends on the environment at run time.
+    """
+
+    cause: str
+    remedy: str
+    certain: bool = True
+
+
+def problems(entry: HookEntry) -> list[Wrong]:
+    """Return what is wrong with an entry's command: a missing program, script or interpreter.
+
+    Parameters:
+        entry: a configured hook of kind command.
+    """
+    if os.name != "posix":
+        return [Wrong("commands run on Linux and macOS only", "Write the hook as a module.")]
+    if isinstance(entry.run, str):
+        return _line_problems(entry)
+    return _argv_problems(entry, list(entry.run))
+
+
+def _line_problems(entry: HookEntry) -> list[Wrong]:
+    line = entry.run.strip()
+    if not os.access(SHELL, os.X_OK):
+        return [Wrong(f"there is no {SHELL}", "Give the command as a list of words.")]
+    if line.startswith("#") and "\n" not in line:
+        return [Wrong("the line is a comment: nothing would run", "Delete the '#'.")]
+    words = line.split()
+    if not words or any(c in line for c in "|&;<>()$`\\\"'*?[]#~={}!\n"):
+        return []  # only a shell can tell what it runs
+    if words[0] in _BUILTINS:
+        return []
+    # The shell starts in the project's folder, which is not known here: a path is left to the run.
+    if os.sep in words[0] and not os.path.isabs(words[0]):
+        return []
+    _, why = find_program(words[0], os.environ, "/")
+    return [Wrong(why, "Correct the command, or install the program.", certain=False)] if why else []
+
+
+_BUILTINS = frozenset((
+    "alias", "bg", "break", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "fg", "getopts",
+    "hash", "jobs", "kill", "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "times", "trap", "true",
+    "type", "ulimit", "umask", "unalias", "unset", "wait", ".", ":", "if", "for", "while", "until", "case",
+))  # fmt: skip
+
+
+def _argv_problems(entry: HookEntry, argv: list[str]) -> list[Wrong]:
+    found = []
+    program, why = find_program(argv[0], os.environ, entry.base_dir)
+    if why:
+        remedy = "Correct the path." if os.sep in argv[0] else "Correct the name, or install the program."
+        if why.endswith("is not executable"):
+            remedy = "Run `chmod +x` on it, or name its interpreter first."
+        found.append(Wrong(why, remedy, certain=os.sep in argv[0]))
+    elif os.sep in argv[0]:
+        interpreter = shebang(program)
+        if interpreter and not os.access(interpreter.rstrip("\r"), os.X_OK):
+            found.append(
+                Wrong(f"{program} needs the interpreter {interpreter.strip()}, which is not there", "Correct its first line.")
+            )  # fmt: skip
+        elif interpreter.endswith("\r"):
+            found.append(Wrong(f"the first line of {program} ends in CRLF", "Save it with LF line ends."))
+    at = find_script(argv)
+    if at:
+        script = _beside(entry, argv[at])
+        if not os.path.isfile(script):
+            what = "is no file" if os.path.lexists(script) else "does not exist"
+            found.append(Wrong(f"{script} {what}", "Correct the path; it starts at the declaring file."))
+    return found
+
+
+def _beside(entry: HookEntry, word: str) -> str:
+    return os.path.abspath(os.path.join(entry.base_dir, os.path.expanduser(word)))
+
+
+def words_of(entry: HookEntry) -> str:
+    """Return an entry's command as text, for people: a list as a shell would need it quoted."""
+    if isinstance(entry.run, str):
+        return f"the shell line {entry.run}"
+    from shlex import join
+
+    return join(entry.run)
+
+
+def files(entry: HookEntry, project: str) -> list[str]:
+    """Return the files that make out what a command does: trust covers their content.
+
+    Those are the interpreter's script, arguments that are files beside the declaring
+    one, and programs in the project; of a shell line, all words that are such files.
+
+    Parameters:
+        entry: a configured hook of kind command.
+        project: the project's folder.
+    """
+    root = os.path.realpath(project)
+    found: list[str] = []
+
+    def add(path: str, *, anyway: bool = False) -> None:
+        path = os.path.abspath(path)
+        if path not in found and (anyway or _lies_in(path, root)):
+            found.append(path)
+
+    if isinstance(entry.run, str):
+        for word in _shell_words(entry.run):
+            for folder in (entry.base_dir, project):
+                path = os.path.join(folder, os.path.expanduser(word))
+                if "\0" not in word and os.path.isfile(path):
+                    add(path, anyway=not os.path.isabs(word))
+        return found
+    argv = list(entry.run)
+    if os.sep in argv[0]:
+        add(_beside(entry, argv[0]))
+    at = find_script(argv)
+    if at:
+        add(_beside(entry, argv[at]), anyway=not os.path.isabs(argv[at]))
+    for word in argv[1:]:
+        path = _beside(entry, word) if looks_like_path(word) else ""
+        if path and os.path.isfile(path):
+            add(path, anyway=not os.path.isabs(word))
+    return found
+
+
+def _lies_in(path: str, root: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.join(root, ""))
+
+
+def _shell_words(line: str) -> list[str]:
+    from shlex import shlex
+
+    lexer = shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:  # an open quote
+        return line.split()
+
+
+def make(
+    entry: HookEntry,
+    config: Mapping[str, Any] | None = None,
+    timings: Mapping[str, Timing] = TIMINGS,
+    *,
+    live: bool = False,
+) -> Configured:
+    """Return the plugin of an entry whose ``run`` is a command.
+
+    Parameters:
+        entry: a configured hook of kind command; ``entry.files`` are checked before each run.
+        config: its settings, secrets resolved.
+        timings: all timings that the engine knows.
+        live: run for dry events, too.
+
+    Raises:
+        RegistrationError: when the program or its script is certainly not there.
+    """
+    for wrong in problems(entry):
+        if wrong.certain:
+            raise RegistrationError(entry.name, wrong.cause, wrong.remedy)
+    command = Command(entry, config or {}, live=live)
+    return Configured(entry.name, {name: _hook(command, timings[name]) for name in entry.timings})
+
+
+def _hook(command: Command, timing: Timing) -> Any:
+    @hookimpl(timeout=TIMEOUT)
+    def run(event: Any, ctx: Any) -> Any:
+        return command(timing, event, ctx)
+
+    return run
+
+
+class Command:
+    """Runs one entry's program for events.
+
+    Parameters:
+        entry: the configured hook.
+        config: its settings, secrets resolved.
+        live: run for dry events, too.
+    """
+
+    def __init__(self, entry: HookEntry, config: Mapping[str, Any], *, live: bool = False) -> None:
+        from hashlib import sha256
+
+        self.entry = entry
+        self.live = live
+        self.config = jsonable(reveal(dict(config)))
+        self.hidden = Hidden(dict(config))
+        self.timeout = float(entry.options.get("timeout", TIMEOUT))
+        where = f"{entry.base_dir}\0{entry.file}\0{entry.name}"
+        self.label = sha256(where.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self._seen: dict[str, tuple[int, ...]] = {}  # what trusted files looked like when they were last read
+
+    def __call__(self, timing: Timing, event: Event, ctx: Any) -> Any:
+        """Run the program and return its answers. In a coroutine's thread: return what gives them when awaited.
+
+        Raises:
+            FailedToStart, NoAnswer, AnswerError, TimeoutError: as the program went.
+        """
+        if event.dry_run and not self.live:
+            return None
+        outer = dict(ctx.env)
+        if self._starts_itself(outer, ctx):
+            return None
+        self._check_files()
+        env = self._environment(outer, timing, event, ctx.project_dir)
+        command = self._resolved(env)
+        stdin = request(event, self.config)
+        limit = min(self.timeout, time_left())
+
+        def work(cancel: int | None = None) -> ProcessResult:
+            from .process import run_process
+
+            return run_process(
+                command, stdin, cwd=ctx.project_dir, env=env, timeout=limit, label=self.label, cancel=cancel
+            )
+
+        if _in_coroutine():
+            return self._awaited(work, timing, event, ctx, limit)
+        return self._answers(work(), timing, event, ctx, limit)
+
+    async def _awaited(
+        self, work: Callable[[int], ProcessResult], timing: Timing, event: Event, ctx: Any, limit: float
+    ) -> Any:
+        result = await on_thread(work)
+        return self._answers(result, timing, event, ctx, limit)
+
+    def _starts_itself(self, env: Mapping[str, str], ctx: Any) -> bool:
+        """Tell whether this hook's own program led here, or too many others. One that fails closed refuses then."""
+        from .process import labels
+
+        runs = {*labels(env), *labels(os.environ)}
+        if self.label not in runs and len(runs) < MAX_DEPTH:
+            return False
+        why = "its own program led to this event" if self.label in runs else "hooks start hooks too deep"
+        if self.entry.fails_closed:
+            raise NoAnswer(f"{self.entry.source}: not run, for {why}")
+        ctx.log.debug("{}: not run, for {}", self.entry.source, why)
+        return True
+
+    def _check_files(self) -> None:
+        """Look whether the files that were trusted are as they were; they are read again when they look changed."""
+        for path, digest in self.entry.files.items():
+            try:
+                found = os.stat(path)
+            except OSError:
+                look: tuple[int, ...] = ()
+            else:
+                look = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+            if look and self._seen.get(path) == look:
+                continue
+            if digest_of(path) != digest:
+                raise FailedToStart(
+                    f"{self.entry.source}: {path} is not what was trusted; look at it, then run `hookturn trust`"
+                )
+            self._seen[path] = look
+
+    def _environment(
+        self, outer: Mapping[str, str], timing: Timing, event: Event, project: str
+    ) -> dict[str, str]:
+        """Return the program's environment: the agent's, a UTF-8 locale, and what is small of the event."""
+        env = {name: value for name, value in outer.items() if _fits(name, value, LONGEST_OUTER)}
+        context = {
+            "HOOKTURN_TIMING": timing.name,
+            "HOOKTURN_SESSION_ID": event.session_id,
+            "HOOKTURN_TOOL": getattr(event, "tool", ""),
+            "HOOKTURN_PROJECT_DIR": project,
+            "HOOKTURN_HOOK": self.entry.name,
+            "HOOKTURN_HOOK_DIR": self.entry.base_dir,
+        }
+        for name, value in context.items():
+            # One that does not fit is left out, and so is an outer hook's.
+            env.pop(name, None)
+            if value and _fits(name, value, LONGEST_VALUE):
+                env[name] = value
+        env.update(_utf8(env))
+        return env
+
+    def _resolved(self, env: Mapping[str, str]) -> list[str] | str:
+        """Return the command with its program found and paths that start at the declaring file made absolute."""
+        entry = self.entry
+        if isinstance(entry.run, str):
+            return str(entry.run)
+        argv = list(entry.run)
+        at = find_script(argv)
+        program, why = find_program(argv[0], env, entry.base_dir)
+        if why:
+            raise FailedToStart(f"{entry.source}: {why}")
+        for index, word in enumerate(argv[1:], 1):
+            path = _beside(entry, word) if index == at or looks_like_path(word) else ""
+            if path and os.path.isfile(path):
+                argv[index] = path
+            elif index == at and not os.path.lexists(path):
+                raise FailedToStart(f"{entry.source}: {path} does not exist")
+        return [program, *argv[1:]]
+
+    def _answers(self, result: ProcessResult, timing: Timing, event: Event, ctx: Any, limit: float) -> Any:
+        """Return what a program's end means."""
+        source = self.entry.source
+        if result.held:
+            ctx.log.warning(
+                "{}: a child of the command still held its output after it had ended, and was killed", source
+            )
+        if result.failed_to_start:
+            raise FailedToStart(f"{source}: could not start: {self._shown(result.failed_to_start)}")
+        if result.timed_out:
+            raise TimeoutError(f"{source}: no answer within {limit:.3g} s; the command was stopped")
+        if result.exit_code == 0:
+            if result.stderr:
+                ctx.log.debug("{}: {}", source, self._last_words(result))
+            try:
+                answers = read_answer(result.stdout, truncated=result.truncated)
+            except (AnswerError, EventError) as error:
+                raise NoAnswer(f"{source}: {self.hidden.hide(str(error))}") from None
+            return self.hidden.in_words(answers) or None
+        said = result.stderr.decode("utf-8", "replace").replace("\0", "").strip()
+        if result.exit_code == 2 and said:
+            try:
+                return refusal(timing, event, self.hidden.hide(said))
+            except NoAnswer as error:
+                raise NoAnswer(f"{source}: {error}") from None
+        if result.exit_code == 2:
+            raise NoAnswer(f"{source}: exit code 2 without a reason on standard error, so it is no refusal")
+        words = self._last_words(result)
+        raise NoAnswer(f"{source}: the command {result.ended}" + (f": {words}" if words else ""))
+
+    def _last_words(self, result: ProcessResult) -> str:
+        lines = result.stderr[-4_000:].decode("utf-8", "replace").split("\n")
+        return self._shown(next((line for line in reversed(lines) if line.strip()), ""))
+
+    def _shown(self, words: str) -> str:
+        """Return a program's words for a message: without secrets, one line, not too long."""
+        from ..redact import redact
+
+        text = redact(self.hidden.hide(words.strip()))[:300]
+        return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _fits(name: str, value: str, limit: int) -> bool:
+    """Tell whether an environment can hold this: no NUL, no lone surrogate, not too long."""
+    if not name or "=" in name or "\0" in name or "\0" in value:
+        return False
+    try:
+        return len(os.fsencode(name)) + len(os.fsencode(value)) <= limit
+    except UnicodeEncodeError:
+        return False
+
+
+def _utf8(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make programs read and write UTF-8, whatever the host's locale."""
+    changed = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
+    name = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if env.get(name)), "")
+    if "utf8" not in env.get(name, "").lower().replace("-", ""):
+        changed["LC_ALL" if name == "LC_ALL" else "LC_CTYPE"] = (
+            "UTF-8" if sys.platform == "darwin" and name != "LC_ALL" else "C.UTF-8"
+        )
+    return changed
+
+
+def _in_coroutine() -> bool:
+    """Tell whether an event loop runs in this thread, which must not be held up. asyncio is not imported for it."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def on_thread(work: Callable[[int], ProcessResult]) -> ProcessResult:
+    """Run a program on a thread for a coroutine. When the coroutine is cancelled, the program is stopped.
+
+    Parameters:
+        work: gets a descriptor that becomes readable when the program is to be stopped.
+    """
+    import asyncio
+    from contextlib import suppress
+    from threading import Thread
+
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[ProcessResult] = loop.create_future()
+    stop, keep = os.pipe()
+
+    def settle(result: ProcessResult | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if result is not None:
+            done.set_result(result)
+        elif error is not None:
+            done.set_exception(error)
+
+    def run() -> None:
+        result = error = None
+        try:
+            result = work(stop)
+        except BaseException as problem:
+            error = problem
+        finally:
+            os.close(stop)
+        with suppress(RuntimeError):  # the loop may be gone by then
+            loop.call_soon_threadsafe(settle, result, error)
+
+    try:
+        # No daemon: the interpreter must not end between TERM and KILL.
+        Thread(target=run, name="hookturn-process").start()
+    except BaseException:
+        os.close(stop)
+        os.close(keep)
+        raise
+    try:
+        return await done
+    finally:
+        os.close(keep)  # the other end becomes readable
