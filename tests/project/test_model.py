@@ -158,19 +158,25 @@ T = "timings: [pre_tool_execution]\n    "
         (f"{H}timings: [on_error, on_error]\n    run: {{answer: {{warn: x}}}}\n", "hookturn.yaml:3:25: hooks[0].timings[1]: on_error is named twice."),
         (f"{H}{T}run: x\n", "hookturn.yaml:4:10: hooks[0].run: expected a mapping, got 'x'."),
         (f"{H}{T}priority: 1\n", "hookturn.yaml:2:5: hooks[0]: the hook has no 'run:'."),
-        (f"{H}{T}run: {{}}\n", "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer; got none."),
+        (f"{H}{T}run: {{}}\n", "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command; got none."),
         (
             f"{H}{T}run: {{module: x.py, answer: {{deny: x}}}}\n",
-            "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer; got module and answer.",
+            "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command; got module and answer.",
         ),
         (f"{H}{T}run: {{modul: x.py}}\n", "hookturn.yaml:4:11: hooks[0].run.modul: unknown key 'modul' (did you mean 'module'?)."),
         (f"{H}{T}run: {{module: [x.py]}}\n", "hookturn.yaml:4:19: hooks[0].run.module: expected the path of a Python file, got a list."),
+        (f"{H}{T}run: {{command: }}\n", "hookturn.yaml:4:19: hooks[0].run.command: expected a list of words or a shell line, got nothing."),
+        (f"{H}{T}run: {{command: []}}\n", "hookturn.yaml:4:20: hooks[0].run.command: expected a list of words or a shell line, got a list."),
+        (f"{H}{T}run: {{command: ' '}}\n", "hookturn.yaml:4:20: hooks[0].run.command: the shell line is empty or holds a NUL."),
+        (f"{H}{T}run: {{command: [sleep, 3]}}\n", "hookturn.yaml:4:28: hooks[0].run.command[1]: expected a text, got 3."),
+        (f"{H}{T}run: {{command: ['']}}\n", "hookturn.yaml:4:21: hooks[0].run.command[0]: the word is empty or holds a NUL."),
+        (f'{H}{T}run: {{command: [x, "a\\0b"]}}\n', "hookturn.yaml:4:24: hooks[0].run.command[1]: the word is empty or holds a NUL."),
+        (f"{H}run: {{command: x}}\n", "hookturn.yaml:2:5: hooks[0]: the hook has no timings."),
         (
-            f"{H}{T}run: {{command: [x]}}\n",
-            "hookturn.yaml:4:11: hooks[0].run.command: hooks that run a command are not available yet in this version. "
-            "What works: module and answer. The entry is skipped, nothing else is affected.",
+            f"{H}{T}run: {{webhook: {{url: x}}}}\n",
+            "hookturn.yaml:4:11: hooks[0].run.webhook: hooks that run a webhook are not available yet in this version. "
+            "What works: module, answer and command. The entry is skipped, nothing else is affected.",
         ),
-        (f"{H}{T}run: {{webhook: {{url: x}}}}\n", "hookturn.yaml:4:11: hooks[0].run.webhook: hooks that run a webhook are not"),
         (f"{H}{T}run: {{javascript: x.js}}\n", "hookturn.yaml:4:11: hooks[0].run.javascript: hooks that run a javascript"),
         (f"{H}{T}run: {{answer: {{denny: x}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: unknown key 'denny' in the answer (did you mean 'deny'?)."),
         (f"{H}{T}run: {{answer: no}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer is one JSON object, got str."),
@@ -240,7 +246,7 @@ def test_what_can_be_wrong(text, expected):
 
 def test_everything_that_is_wrong_with_an_entry_is_said():
     model = read(
-        f"{H}timing: x\n    timings: [nope]\n    guard: 1\n    run: {{command: x}}\n    priority: x\n"
+        f"{H}timing: x\n    timings: [nope]\n    guard: 1\n    run: {{webhook: x}}\n    priority: x\n"
     )
     assert len(model.problems) == 5
     assert model.hooks == []

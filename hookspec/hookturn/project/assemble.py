@@ -52,6 +52,7 @@ def assemble(
     with_config: str | os.PathLike[str] | None = None,
     builtins: bool | None = None,
     dry_run: bool = False,
+    live: bool = False,
     refresh: bool = False,
     log: bool = True,
     permissions: Any = None,
@@ -68,6 +69,7 @@ def assemble(
         builtins: whether audit-log, turn-stats and error-report are on where no configuration names them;
             None (the default) asks whether the project has a configuration.
         dry_run: mark all events as dry, and keep values in memory only.
+        live: let configured hooks that act outside of the process run even so.
         refresh: read the metadata of installed distributions anew.
         log: log each problem once, as a warning.
         permissions: the host's own rules, beside those of the layers.
@@ -110,7 +112,7 @@ def assemble(
             Row(name=record.name, kind="host", state="loaded", layer=record.layer, hooks=list(record.hooks))
         )
     InstalledPlugins(engine, survey).run()
-    ConfiguredHooks(engine, survey).run()
+    ConfiguredHooks(engine, survey, live=live).run()
     _protect(engine, survey)
     if log:
         _log(survey.problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..runners.entry import OUTSIDE
 from ..spec.errors import RegistrationError
 from ..spec.record import thaw
 from .model import FILTER, MODES, normal
@@ -9,7 +10,7 @@ from .problems import Problem, show
 from .secrets import resolve
 from .setup import SetUp
 from .standins import allowance, refusal
-from .survey import DISABLE, REVIEW, Row
+from .survey import DISABLE, ONLY_LIVE, REVIEW, Row
 from .trust import tightens
 
 TYPE_CHECKING = False
@@ -25,10 +26,16 @@ if TYPE_CHECKING:
 
 
 class ConfiguredHooks(SetUp):
-    """Registers the hooks of the managed, user and project files, in this order."""
+    """Registers the hooks of the managed, user and project files, in this order.
 
-    def __init__(self, engine: Engine, survey: Survey) -> None:
+    Parameters:
+        engine, survey: as for ``SetUp``.
+        live: let hooks that act outside of the process (``run: {command: ...}``) run for dry events, too.
+    """
+
+    def __init__(self, engine: Engine, survey: Survey, *, live: bool = False) -> None:
         super().__init__(engine, survey)
+        self.live = live
         project = survey.layer("project")
         given = project is not None and project.given
         self.lost = {} if given else survey.trust.lost(survey.root, survey.declarations)
@@ -138,23 +145,43 @@ class ConfiguredHooks(SetUp):
             self.problems.append(model.document.problem(key, error.cause, error.remedy))
             self._failed_hook(entry, model, error.cause, error.remedy)
             return
-        self._row(entry, "loaded", "", record.hooks)
+        self._doubts(entry, model)
+        dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
+        self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks)
+
+    def _doubts(self, entry: HookEntry, model: Model) -> None:
+        """Report what is wrong with a command here and now, though it may be right where it will run."""
+        if entry.kind != "command":
+            return
+        from ..runners.command import problems
+
+        for wrong in problems(entry):
+            key = ("hooks", entry.index, "run", entry.kind)
+            self.problems.append(model.document.problem(key, wrong.cause, wrong.remedy))
 
     def _plugin_of(self, entry: HookEntry, config: dict[str, Any]) -> Any:
         from ..runners import answer, module
 
         if entry.kind == "answer":
             return answer.make(entry)
+        if entry.kind == "command":
+            from ..runners import command
+
+            return command.make(self._pinned(entry), config, self.survey.timings, live=self.live)
         return module.make(self._pinned(entry), config, self.survey.timings)
 
     def _pinned(self, entry: HookEntry) -> HookEntry:
-        """Return a project's entry with the digest that its module must still have when it is loaded."""
+        """Return a project's entry with the digests that its files must still have when they are run."""
         layer = self.survey.layer(entry.layer)
         if entry.layer != "project" or layer is None or layer.given:
             return entry
         declaration = next(item for item in self.survey.declarations if item.key == f"hooks.{entry.name}")
         fields = {name: getattr(entry, name) for name in entry._fields}
-        return type(entry)(**{**fields, "digest": declaration.files.get(entry.path) or "missing"})
+        if entry.kind == "module":
+            fields["digest"] = declaration.files.get(entry.path) or "missing"
+        else:
+            fields["files"] = {path: digest or "missing" for path, digest in declaration.files.items()}
+        return type(entry)(**fields)
 
     def _hook_options(self, entry: HookEntry, model: Model) -> dict[str, Any]:
         options = dict(entry.options)

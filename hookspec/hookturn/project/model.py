@@ -8,7 +8,7 @@ The format, with every key (all are optional; a hook needs ``name``, ``run`` and
     hooks:
       - name: no-force-push
         timings: [pre_tool_execution]
-        run: {module: hooks/no_force_push.py}       # or {answer: {deny: "Open a PR."}}
+        run: {command: [python3, hooks/no_force_push.py]}     # or {module: hooks/x.py}, {answer: {deny: "Open a PR."}}
         filter: {tools: [bash, "mcp__git__*"], agents: ["*"], event_types: []}
         phase: before              # or after
         priority: 10               # lower runs earlier; default 50
@@ -548,10 +548,12 @@ class _Hook:
             model.problem(
                 place,
                 f"hooks that run a {kind} are not available yet in this version",
-                f"What works: {' and '.join(KINDS)}. The entry is skipped, nothing else is affected.",
+                f"What works: {', '.join(KINDS[:-1])} and {KINDS[-1]}. The entry is skipped, nothing else is affected.",
                 key=True,
             )
             return "", None
+        if kind == "command":
+            return (kind, value) if self._command(place, value) else ("", None)
         if kind == "module":
             if not isinstance(value, str) or not value.strip() or "\0" in value:
                 model.problem(
@@ -566,3 +568,27 @@ class _Hook:
             if wrong:
                 model.problem(place, wrong, 'Write {deny: "why"}, say.')
         return kind, value
+
+    def _command(self, place: Path, value: object) -> bool:
+        model = self.model
+        remedy = "Write [python3, hooks/x.py], or one line for /bin/sh."
+        if isinstance(value, str):
+            if value.strip() and "\0" not in value:
+                return True
+            model.problem(place, "the shell line is empty or holds a NUL", remedy)
+            return False
+        if not isinstance(value, list) or not value:
+            model.problem(place, f"expected a list of words or a shell line, got {_got(value)}", remedy)
+            return False
+        for index, word in enumerate(value):
+            if not isinstance(word, str):
+                model.problem(
+                    (*place, index),
+                    f"expected a text, got {_got(word)}",
+                    "Put it into quotes if it is meant as a text.",
+                )
+                return False
+            if "\0" in word or not (word.strip() or index):
+                model.problem((*place, index), "the word is empty or holds a NUL", remedy)
+                return False
+        return True

@@ -25,7 +25,9 @@ DEFAULT_ON = ("audit-log", "turn-stats", "error-report")
 DISABLE = "HOOKTURN_DISABLE_PLUGINS"
 NO_AUTOLOAD = "HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"
 
-STATES = ("loaded", "blocked", "failed", "disabled", "untrusted")
+STATES = ("loaded", "blocked", "failed", "disabled", "untrusted", "dry")
+
+ONLY_LIVE = "dry: runs only with --live"
 
 REVIEW = "Run `hookturn trust` to look at it and trust it."
 
@@ -37,7 +39,8 @@ class Row(Record):
         name: its name.
         kind: builtin, pip, config or host.
         state: loaded, blocked (by the environment or the command line), failed, disabled (by a
-            configuration, or a builtin that nobody named) or untrusted.
+            configuration, or a builtin that nobody named), untrusted, or dry (registered, and not run in
+            this dry run).
         reason: why it is not loaded, or "".
         distribution: name and version of the distribution that brings it, or "".
         source: where it is declared, or "".

@@ -97,8 +97,16 @@ def declarations(
     root = realpath(project)
     found: list[Declaration] = []
 
-    def add(key: str, raw: object, what: str, source: str, argvs: list[list[str]], **more: Any) -> None:
-        files = _files(more.pop("path", ""), argvs, model.base_dir)
+    def add(
+        key: str,
+        raw: object,
+        what: str,
+        source: str,
+        argvs: list[list[str]],
+        paths: Iterable[str] = (),
+        **more: Any,
+    ) -> None:
+        files = _files(paths, argvs, model.base_dir)
         for program in argvs:
             what += f", runs {' '.join(program)}"
         # Relative to the declaring file, so that a link to the project is the project.
@@ -113,6 +121,8 @@ def declarations(
             what = f"switches off the hook {entry.name}"
         elif entry.kind == "module":
             what = f"runs {entry.run}{where}"
+        elif entry.kind == "command":
+            what = f"runs {_words_of(entry)}{where}"
         else:
             what = f"answers {', '.join(entry.run)}{where}"
         if entry.enabled and entry.name in replaces:
@@ -121,7 +131,7 @@ def declarations(
         if guard is not None:
             what += " (guard)"
         add(
-            f"hooks.{entry.name}", raw, what, entry.source, commands(entry.config), path=entry.path,
+            f"hooks.{entry.name}", raw, what, entry.source, commands(entry.config), _own_files(entry, project),
             tightens=tightens(entry), guard=guard,
         )  # fmt: skip
     for name, plugin in model.plugins.items():
@@ -167,26 +177,34 @@ def _guard(entry: HookEntry) -> dict[str, Any] | None:
     return guard
 
 
-def _files(path: str, argvs: list[list[str]], base_dir: str) -> dict[str, str]:
-    """Return the digest of each file that a declaration would run: its module, and files that a command names."""
+def _own_files(entry: HookEntry, project: str) -> list[str]:
+    """Return the files that a hook itself would run."""
+    if entry.kind == "command":
+        from ..runners.command import files
+
+        return files(entry, project)
+    return [entry.path] if entry.path else []
+
+
+def _words_of(entry: HookEntry) -> str:
+    from ..runners.command import words_of
+
+    return words_of(entry)
+
+
+def _files(paths: Iterable[str], argvs: list[list[str]], base_dir: str) -> dict[str, str]:
+    """Return the digest of each file that a declaration would run: its own, and files that a secret's program names."""
     import os
-    from hashlib import sha256
 
-    from ..runners.module import read
+    from ..runners.module import digest_of
 
-    names = [path] if path else []
+    names = list(paths)
     for argv in argvs:
         for word in argv:
             place = os.path.join(base_dir, word)
             if "\0" not in word and os.path.isfile(place) and (word is not argv[0] or os.sep in word):
                 names.append(os.path.abspath(place))
-    files = {}
-    for name in names:
-        try:
-            files[name] = sha256(read(name)).hexdigest()
-        except (OSError, ValueError):
-            files[name] = ""
-    return files
+    return {name: digest_of(name) for name in names}
 
 
 def _digest(value: object) -> str:

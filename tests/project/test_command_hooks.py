@@ -1,0 +1,286 @@
+"""``run: {command: ...}`` in hookturn.yaml: reading, trust, setting up, and what becomes of changed files."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from hookturn import events
+
+DENY = """\
+import json, sys
+event = json.load(sys.stdin)["event"]
+if "--force" in event["command"]:
+    print(json.dumps({"deny": "no force"}))
+"""
+
+
+def guard(run, more=""):
+    return f"""
+hooks:
+  - name: no-force
+    timings: [pre_tool_execution]
+    run: {{command: {run}}}
+    {more}
+"""
+
+
+@pytest.fixture
+def scripted(project):
+    project.write("hooks/no_force.py", DENY)
+    project.config(guard("[python3, hooks/no_force.py]"))
+    return project
+
+
+def row(assembled, name="no-force"):
+    return next(item for item in assembled.plugins if item.name == name)
+
+
+def only_problem(assembled):
+    (problem,) = assembled.problems
+    return str(problem)
+
+
+def test_it_runs_once_trusted(scripted):
+    assembled = scripted.assemble()
+    assert row(assembled).state == "untrusted"
+    assert scripted.fire(assembled=assembled, command="git push --force").decision is None
+    scripted.trust()
+    assembled = scripted.assemble()
+    assert (row(assembled).state, row(assembled).hooks) == ("loaded", ["pre_tool_execution"])
+    assert assembled.problems == []
+    out = scripted.fire(assembled=assembled, command="git push --force")
+    assert (out.decision, out.reason, out.by) == ("deny", "no force", "no-force")
+    assert scripted.fire(assembled=assembled, command="ls").decision is None
+
+
+def test_an_untrusted_command_is_never_run(project):
+    project.config(guard("touch ran"))
+    project.fire(command="ls")
+    assert not (project.folder / "ran").exists()
+
+
+def test_a_shell_line_and_a_users_command(project):
+    project.user(guard("echo user >&2; exit 2"))
+    assert project.fire(command="ls").reason == "user"
+
+
+def test_a_users_script_beside_its_own_file(project):
+    path = project.user(guard("[python3, mine.py]"))
+    (path.parent / "mine.py").write_text(DENY)
+    assert project.fire(command="git push --force").reason == "no force"
+
+
+def test_the_script_in_the_hidden_folder(project):
+    project.write(".hookturn/hooks/x.py", DENY)
+    project.write(".hookturn/hookturn.yaml", guard("[python3, hooks/x.py]"))
+    project.trust()
+    assert project.fire(command="git push --force").reason == "no force"
+
+
+def test_what_would_run_is_shown(scripted):
+    (waiting,) = scripted.survey().pending()
+    assert waiting.declaration.what == "runs python3 hooks/no_force.py at pre_tool_execution"
+    (file,) = waiting.declaration.files
+    assert file == str(scripted.folder / "hooks/no_force.py")
+
+
+@pytest.mark.parametrize(
+    ("run", "files"),
+    [
+        ("[python3, -I, hooks/no_force.py]", ["hooks/no_force.py"]),
+        ("[hooks/own.sh, --fast]", ["hooks/own.sh"]),
+        ("[bash, hooks/own.sh, rules.json, --x=rules.json, other]", ["hooks/own.sh", "rules.json"]),
+        ("[python3, hooks/later.py]", ["hooks/later.py"]),
+        ("[python3, -m, no_force]", []),
+        ("[/bin/sh, -c, 'cat rules.json']", []),
+        ("hooks/own.sh | python3 'hooks/no_force.py';cat < rules.json", ["hooks/own.sh", "hooks/no_force.py", "rules.json"]),
+        ("'it is an \"open quote in rules.json'", ["rules.json"]),
+    ],
+)  # fmt: skip
+def test_which_files_trust_covers(scripted, run, files):
+    for name in ("rules.json", "hooks/own.sh", "x=rules.json"):
+        scripted.write(name, "x")
+    scripted.config(guard(run if run[0] in "['" else f'"{run}"'))
+    (declaration,) = scripted.survey().declarations
+    assert list(declaration.files) == [str(scripted.folder / name) for name in files]
+
+
+@pytest.mark.parametrize("what", ["script", "command", "config"])
+@pytest.mark.parametrize("kind", ["", "guard: true"])
+def test_a_change_needs_trust_anew_and_a_guard_denies_until_then(scripted, what, kind):
+    scripted.config(guard("[python3, hooks/no_force.py]", kind))
+    scripted.trust()
+    if what == "script":
+        scripted.write("hooks/no_force.py", DENY + "#")
+    elif what == "command":
+        scripted.config(guard("[python3, -I, hooks/no_force.py]", kind))
+    else:
+        scripted.config(guard("[python3, hooks/no_force.py]", f"{kind}\n    config: {{a: 1}}"))
+    out = scripted.fire(command="ls")
+    assert out.decision == ("deny" if kind else None)
+    if kind:
+        assert "hookturn trust" in out.reason
+    scripted.trust()
+    assert scripted.fire(command="ls").decision is None
+
+
+@pytest.mark.parametrize("kind", ["", "guard: true"])
+def test_a_script_that_changes_while_the_engine_lives_does_not_run(scripted, kind):
+    scripted.config(guard("[python3, hooks/no_force.py]", kind))
+    scripted.trust()
+    assembled = scripted.assemble()
+    assert scripted.fire(assembled=assembled, command="ls").decision is None
+    scripted.write("hooks/no_force.py", "open('ran', 'w')")
+    out = scripted.fire(assembled=assembled, command="ls")
+    assert out.decision == ("deny" if kind else None)
+    assert "is not what was trusted" in out.failures[0].message
+    assert not (scripted.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (
+            "[python3, hooks/gone.py]",
+            "hooks/gone.py does not exist. Correct the path; it starts at the declaring file.",
+        ),
+        ("[./gone]", "gone does not exist. Correct the path."),
+        (
+            "[hooks/no_force.py]",
+            "no_force.py is not executable. Run `chmod +x` on it, or name its interpreter first.",
+        ),
+    ],
+)
+def test_what_cannot_start_is_told_with_its_place_and_a_guard_denies(scripted, run, words):
+    scripted.config(guard(run, "guard: true"))
+    scripted.trust()
+    assembled = scripted.assemble()
+    assert row(assembled).state == "failed"
+    assert only_problem(assembled).startswith("hookturn.yaml:5:")
+    assert words in only_problem(assembled)
+    out = scripted.fire(assembled=assembled, command="ls")
+    assert out.denied
+    assert "could not be started and fails closed" in out.reason
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("[no-such-program-9, x]", "there is no program 'no-such-program-9' in PATH"),
+        ("no-such-program-9 --flag", "there is no program 'no-such-program-9' in PATH"),
+        ("/no/such/program", "/no/such/program does not exist"),
+    ],
+)
+def test_what_may_be_there_at_run_time_is_told_and_set_up(project, run, words):
+    project.config(guard(run))
+    project.trust()
+    assembled = project.assemble()
+    assert row(assembled).state == "loaded"
+    assert words in only_problem(assembled)
+    out = project.fire(assembled=assembled, command="ls")
+    assert (out.decision, out.failures[0].error_type) == (None, "FailedToStart")
+
+
+def test_a_line_that_is_a_comment(project):
+    project.config(guard('"# echo x"'))
+    project.trust()
+    assert "the line is a comment" in only_problem(project.assemble())
+
+
+@pytest.mark.parametrize(
+    "run", ["'echo x; no-such'", "'[ -e x ] && no-such'", "cd sub", "FOO=1 no-such", "hooks/no_force.py"]
+)
+def test_lines_that_only_a_shell_understands_are_left_to_it(scripted, run):
+    scripted.config(guard(run))
+    scripted.trust()
+    assert scripted.assemble().problems == []
+
+
+def test_bad_entries_cost_only_themselves(project):
+    project.config(
+        """
+        hooks:
+          - {name: a, timings: [pre_tool_execution], run: {command: {x: 1}}}
+          - {name: b, timings: [pre_tool_execution], run: {command: [1]}}
+          - {name: c, timings: [nope], run: {command: "echo c >&2; exit 2"}}
+          - {name: d, timings: [pre_tool_execution], run: {command: [python3, gone.py]}}
+          - {name: e, timings: [pre_tool_execution], run: {command: "exit 9"}}
+          - {name: f, timings: [pre_tool_execution], run: {command: "echo f >&2; exit 2"}}
+        """
+    )
+    project.trust()
+    assembled = project.assemble()
+    assert len(assembled.problems) == 4
+    out = project.fire(assembled=assembled, command="ls")
+    assert (out.reason, out.by, [failure.hook for failure in out.failures]) == ("f", "f", ["e"])
+
+
+def test_options_of_the_entry(project):
+    project.config(
+        """
+        hooks:
+          - {name: slow, timings: [pre_tool_execution], run: {command: sleep 60}, timeout: 0.3, on_failure: deny}
+          - {name: reads, timings: [pre_tool_execution], run: {command: "echo r >&2; exit 2"}, filter: {tools: [read]}}
+          - {name: watch, timings: [pre_tool_execution], run: {command: "echo w >&2; exit 2"}, mode: monitor, phase: before}
+        """
+    )
+    project.trust()
+    out = project.fire(command="ls")
+    assert (out.decision, out.by) == ("deny", "slow")
+    watch = next(record for record in out.hooks if record.name == "watch")
+    assert watch.would
+    assert project.fire(tool="read", file_path="x").decision == "deny"
+
+
+def test_secrets_come_to_the_hook_and_nowhere_else(project, monkeypatch, hook_log):
+    monkeypatch.setenv("MY_TOKEN", "very-secret-word")
+    code = "import json, sys; t = json.load(sys.stdin)['config']['token']; sys.exit(t + ' is bad')"
+    project.config(guard(f'[{sys.executable}, -c, "{code}"]', "config: {token: {env: MY_TOKEN}}"))
+    project.trust()
+    out = project.fire(command="ls")
+    assert "is bad" in out.failures[0].message
+    assert "very-secret-word" not in str(out.to_json()) + str(list(hook_log))
+
+
+def test_a_dry_engine_lists_it_and_runs_it_only_live(project):
+    project.config(guard("touch ran"))
+    project.trust()
+    for live in (False, True):
+        assembled = project.assemble(dry_run=True, live=live)
+        found = row(assembled)
+        expected = ("loaded", "") if live else ("dry", "dry: runs only with --live")
+        assert (found.state, found.reason, found.hooks) == (*expected, ["pre_tool_execution"])
+        project.fire(assembled=assembled, command="ls")
+        assert (project.folder / "ran").exists() == live
+
+
+def test_many_of_which_one_matches(project):
+    lines = [
+        f"  - {{name: h{n}, timings: [pre_tool_execution], run: {{command: touch ran{n}}}, filter: {{tools: [t{n}]}}}}"
+        for n in range(20)
+    ]
+    project.config("hooks:\n" + "\n".join(lines) + "\n")
+    project.trust()
+    assembled = project.assemble()
+    assembled.engine.fire(events.PreToolExecution(tool="t7", args={}))
+    assert [path.name for path in project.folder.glob("ran*")] == ["ran7"]
+
+
+def test_a_huge_program_in_the_project_is_not_trusted_unseen(project):
+    path = project.write("tool", "#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    with path.open("ab") as file:
+        file.truncate(60_000_000)
+    project.config(guard("[./tool]"))
+    project.trust()
+    out = project.fire(command="ls")
+    assert "is not what was trusted" in out.failures[0].message
+
+
+def test_a_shell_line_runs_in_the_project(project):
+    project.write("a.txt", "x")
+    project.config(guard("'cat a.txt >&2; exit 2'"))
+    project.trust()
+    assert project.fire(command="ls").reason == "x"
