@@ -38,7 +38,7 @@ def run(args: Namespace) -> int:
     if args.path is not None:
         _choose(args)
     with dry_project(args) as assembled:
-        problems = [*assembled.problems, *_unread_modules(assembled)]
+        problems = [*assembled.problems, *_unread(assembled)]
     files = [layer.label for layer in assembled.layers]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
     errors = sum(problem.severity == "error" for problem in problems)
@@ -86,8 +86,8 @@ def _choose(args: Namespace) -> None:
         args.config = path
 
 
-def _unread_modules(assembled: Assembled) -> list[Problem]:
-    """Return what is wrong with the modules of hooks that are not trusted yet: they are read and not run."""
+def _unread(assembled: Assembled) -> list[Problem]:
+    """Return what is wrong with the modules and commands of hooks that are not trusted yet: nothing of them is run."""
     waiting = {row.source for row in assembled.plugins if row.kind == "config" and row.state == "untrusted"}
     model = assembled.survey.models.get("project")
     found = []
@@ -96,6 +96,11 @@ def _unread_modules(assembled: Assembled) -> list[Problem]:
             problem = _unreadable(entry.path)
             if problem is not None:
                 found.append(problem)
+        elif entry.source in waiting and entry.kind == "command" and model is not None:
+            from ..runners.command import problems
+
+            place = ("hooks", entry.index, "run", entry.kind)
+            found += [model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry)]
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .outcomes import outcome_json, said, show_result
 from .output import DECISION_STYLES, emit, paint, say, short, table
-from .project import add_options, dry_project, note_problems
+from .project import add_live, add_options, dry_project, note_problems
 from .reading import add_event_options, make_event, read_fields, timing_of
 from .steps import filters_text, notes_text, step_json
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..engine.engine import Engine
     from ..engine.outcome import HookRecord, Outcome
     from ..engine.plan import Step
+    from ..project.assemble import Assembled
     from ..spec.events import Event
 
 
@@ -28,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
         "show which match, what each says, the merged result and the time that each takes.",
     )
     add_event_options(parser)
+    add_live(parser)
     add_options(parser)
     parser.set_defaults(func=run)
 
@@ -37,7 +39,7 @@ def run(args: Namespace) -> int:
     fields, source = read_fields(args.event)
     event = outcome = rule = None
     pending = ""
-    with dry_project(args) as assembled:
+    with dry_project(args, live=args.live) as assembled:
         engine = assembled.engine
         spec = timing_of(engine, args.timing)
         plan = engine.plan(spec.name)
@@ -45,6 +47,7 @@ def run(args: Namespace) -> int:
         if args.event is not None:
             event = make_event(spec, fields, source, args.agent)
             outcome = engine.decide(event, measure=True)
+            _mark_dry(outcome, assembled)
             rule = _rule(engine, outcome.event)
             pending = engine.take_injected(event.session_id)
     note_problems(assembled)
@@ -68,6 +71,14 @@ def run(args: Namespace) -> int:
         say()
         show_result(outcome, pending)
     return 0
+
+
+def _mark_dry(outcome: Outcome, assembled: Assembled) -> None:
+    """Let the hooks that did not run because all is dry say so."""
+    dry = {row.name: row.reason for row in assembled.plugins if row.state == "dry"}
+    for record in outcome.hooks:
+        if record.matched and record.plugin in dry:
+            record.matched, record.why = False, dry[record.plugin]
 
 
 def _rule(engine: Engine, event: Event) -> dict[str, str] | None:

@@ -34,6 +34,15 @@ def add_options(parser: ArgumentParser) -> None:
     )
 
 
+def add_live(parser: ArgumentParser) -> None:
+    """Add the option that lets hooks act outside of the process although the run is dry."""
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="run the commands of configured hooks, too; without it they are listed as not run",
+    )
+
+
 def disabled(words: Iterable[str]) -> list[str]:
     """Return the names in the words of ``-p``.
 
@@ -73,12 +82,17 @@ def open_project(args: Namespace, **options: Any) -> Assembled:
 
 
 @contextmanager
-def dry_project(args: Namespace) -> Iterator[Assembled]:
-    """Build the engine for looking at it: events are dry, and whatever its hooks write goes when this is left."""
+def dry_project(args: Namespace, *, live: bool = True) -> Iterator[Assembled]:
+    """Build the engine for looking at it: events are dry, and whatever its hooks write goes when this is left.
+
+    Parameters:
+        args: the command line, with the options of ``add_options``.
+        live: whether hooks that act outside of the process would run (nothing runs them but an event).
+    """
     from tempfile import TemporaryDirectory
 
     with hooks_at_work(), TemporaryDirectory(prefix="hookturn-") as folder:
-        assembled = open_project(args, dry_run=True, output_dir=folder)
+        assembled = open_project(args, dry_run=True, live=live, output_dir=folder)
         with assembled.engine:
             yield assembled
 

@@ -16,7 +16,7 @@ from .output import (
     say,
 )
 from .output import progress as show_progress
-from .project import add_options, note_problems, open_project
+from .project import add_live, add_options, note_problems, open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--diff", metavar="CONFIG", help="tell which recorded calls CONFIG would treat otherwise"
     )
     parser.add_argument("--summary", action="store_true", help="no timeline, only the closing summary")
+    add_live(parser)
     add_options(parser)
     parser.set_defaults(func=run)
     return parser
@@ -124,7 +125,7 @@ def _engine(
     from ..replay.sample_hooks import plugins
 
     chosen = Namespace(**{**vars(args), "config": config})
-    assembled = open_project(chosen, dry_run=True, output_dir=folder, builtins=True)
+    assembled = open_project(chosen, dry_run=True, live=args.live, output_dir=folder, builtins=True)
     note_problems(assembled)
     engine = assembled.engine
     if sample:

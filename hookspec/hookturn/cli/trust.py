@@ -102,7 +102,7 @@ def _show(survey: Survey, waiting: list[Pending], dropped: list[str]) -> None:
         declaration = item.declaration
         where = f" ({clean(declaration.source)})" if declaration.source else ""
         state = "new" if item.state == "untrusted" else item.state
-        say(f"  {paint(state, 'yellow')}: {clean(declaration.name)} {short(declaration.what, 1000)}{where}")
+        say(f"  {paint(state, 'yellow')}: {clean(declaration.name)} {clean(declaration.what)}{where}")
         for file, digest in declaration.files.items():
             say(f"    {clean(file)}  {f'sha256 {digest}' if digest else 'cannot be read'}")
     for rule in dropped:
