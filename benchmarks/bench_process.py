@@ -26,7 +26,7 @@ def runner() -> None:
 
 def rows() -> list[Row]:
     """Measure and return the rows."""
-    figures = side_by_side({"bare": bare, "runner": runner}, rounds=25, span=0.03)
+    figures = side_by_side({"bare": bare, "runner": runner}, rounds=60, span=0.02)
     over = (figures["runner"] - figures["bare"]) / 1e6
     return [
         Row("process runner, /bin/true", figures["runner"] / 1e6, "ms"),
