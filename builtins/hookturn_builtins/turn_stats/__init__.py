@@ -1,4 +1,4 @@
-"""Figures of each turn: tokens, tool calls with their latency, denials, rewrites, edited files, time in hooks.
+"""Figures of each turn: tokens, tool calls with their latency, denials, rewrites, edited files, where time went.
 
 They are collected in memory and written to SQLite in one transaction a turn.
 ``hookturn stats`` reads them.
@@ -27,6 +27,12 @@ MAX_CALLS = 1000
 
 MAX_WAITING = 10_000
 """Turns that wait in memory while the file cannot be written; older ones are dropped."""
+
+MAX_COUNT = 2**53
+"""No count of a host is believed beyond this; sums of them still fit SQLite's integers."""
+
+BEFORE_MODEL = ("on_turn_start", "system_prompt", "post_tool_execution", "on_model_response")
+"""Timings after which a host asks the model next, or runs a tool, whose end is among them."""
 
 TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
@@ -65,19 +71,21 @@ class Figures:
         "edited",
         "ended",
         "failures",
-        "fires",
         "hooks",
         "host",
         "injections",
-        "micros",
+        "mark",
         "model",
+        "model_seconds",
         "parent_agent",
         "place",
         "replies",
+        "responses",
         "rewrites",
         "seconds",
         "session_id",
         "started",
+        "timings",
         "tokens",
         "turn",
         "usage",
@@ -88,11 +96,11 @@ class Figures:
         self.place = place
         self.session_id: str = event.session_id
         self.agent_id: str = event.agent_id
-        self.turn: int = event.turn
+        self.turn = min(event.turn, MAX_COUNT)
         self.agent: str = event.agent
         self.parent_agent: str = event.parent_agent
         self.host: str = event.host
-        self.started: float = event.time
+        self.started = _seconds(event.time)
         self.ended: float | None = None
         self.seconds: float | None = None
         self.model = ""
@@ -100,10 +108,13 @@ class Figures:
         self.usage: list[int] | None = None
         self.edited: list[str] | None = None
         self.calls: list[tuple[float, str, str, str, str, float]] = []
-        self.hooks: dict[str, list[int]] = {}
-        self.fires = self.denials = self.rewrites = self.replies = self.injections = 0
-        self.warnings = self.failures = self.continued = 0
-        self.micros = 0.0
+        # Of a hook: answers, denials, failures, answers without effect; calls with a known time, microseconds.
+        self.hooks: dict[str, list[float]] = {}
+        self.timings: dict[str, list[float]] = {}  # fires, microseconds
+        self.denials = self.rewrites = self.replies = self.injections = 0
+        self.warnings = self.failures = self.continued = self.responses = 0
+        self.model_seconds: float | None = None
+        self.mark: float | None = None  # when the model may have been asked
 
 
 class TurnStats:
@@ -132,16 +143,16 @@ class TurnStats:
             if figures.ended is None and figures.turn not in (0, event.turn) and figures.calls:
                 self._wait(self._running.pop((event.session_id, event.agent_id, event.dry_run)))
                 figures = self._of(event, ctx)
-            figures.turn = event.turn
-            figures.started = event.time
+            figures.turn = min(event.turn, MAX_COUNT)
+            figures.started = _seconds(event.time)
 
     @hookimpl(trylast=True)
     def on_turn_complete(self, event: TurnComplete, ctx: Context) -> None:
         """Note the turn's own totals; they are written when its outcome is known."""
         with self._lock:
             figures = self._of(event, ctx)
-            figures.ended = event.time
-            figures.seconds = event.duration
+            figures.ended = _seconds(event.time)
+            figures.seconds = _seconds(event.duration)
             if event.usage:
                 figures.usage = _tokens(event.usage)
             figures.edited = [path for path in event.edited_files if isinstance(path, str)]
@@ -155,27 +166,39 @@ class TurnStats:
             figures = self._running.get((event.session_id, event.agent_id, event.dry_run))
             if figures is None:
                 figures = self._of(event, ctx)
-            figures.fires += 1
-            figures.micros += out.micros
+            row = figures.timings.get(timing)
+            if row is None:
+                row = figures.timings[timing] = [0, 0.0]
+            row[0] += 1
+            row[1] += out.micros
             if out.hooks or out.decision is not None:
                 _count(figures, out, timing)
             if timing == "post_tool_execution":
                 figures.calls.append(
-                    (before.time, before.call_id, before.tool, before.kind, before.status, before.duration)
+                    (
+                        _seconds(before.time),
+                        before.call_id,
+                        before.tool,
+                        before.kind,
+                        before.status,
+                        _seconds(before.duration),
+                    )
                 )
+                _mark(figures, before, out)
                 if before.status == "denied":
                     figures.denials += 1
                 if len(figures.calls) < MAX_CALLS:
                     return None
             elif timing == "on_model_response":
-                figures.model = before.model or figures.model
-                for place, count in enumerate(_tokens(before.usage)):
-                    figures.tokens[place] += count
+                _answered(figures, before)
+                _mark(figures, before, out)
                 return None
             elif timing == "on_turn_complete":
                 if out.continue_reason:
                     return None
             elif timing != "on_session_end":
+                if timing in BEFORE_MODEL:
+                    _mark(figures, before, out)
                 return None
             for key in list(self._running):
                 if key[0] == event.session_id and (timing == "on_session_end" or key[1] == event.agent_id):
@@ -214,23 +237,28 @@ class TurnStats:
 
     def _write(self, ctx: Context) -> Answer | None:
         """Write what waits; says once when that is impossible."""
-        trouble = ""
+        trouble = notice = ""
         with self._files:
             with self._lock:
                 due, self._waiting = self._waiting, {}
             for place, figures in due.items():
                 try:
-                    self._store(place).add(figures)
+                    store = self._store(place)
+                    store.add(figures)
+                    if store.kept:
+                        notice = f"The statistics {place[0]} were damaged; they are kept as {store.kept}, and begun anew."
+                        store.kept = ""
                 except Exception as error:
                     trouble = f"The statistics {place[0]} cannot be written ({type(error).__name__}: {error})"
                     with self._lock:
                         self._waiting[place] = [*figures, *self._waiting.get(place, [])]
-        if not trouble or self._warned:
+        if trouble and not self._warned:
+            self._warned = True
+            notice = f"{trouble}; they are kept in memory until they can."
+        if not notice:
             return None
-        self._warned = True
-        text = f"{trouble}; they are kept in memory until they can."
-        ctx.log.warning("{}", text)
-        return Warn(text)
+        ctx.log.warning("{}", notice)
+        return Warn(notice)
 
     def _store(self, place: Place) -> Store:
         store = self._stores.get(place)
@@ -256,19 +284,50 @@ def _count(figures: Figures, out: Any, timing: str) -> None:
             continue
         row = figures.hooks.get(record.name)
         if row is None:
-            row = figures.hooks[record.name] = [0, 0, 0, 0]
+            row = figures.hooks[record.name] = [0, 0, 0, 0, 0, 0.0]
         row[0] += len(record.answers)
         row[1] += any(type(answer).__name__ in ("Deny", "Block") for answer in record.answers)
         row[2] += bool(record.error)
         row[3] += record.would
+        if record.micros:  # of measured fires only
+            row[4] += 1
+            row[5] += record.micros
+
+
+def _mark(figures: Figures, event: Any, out: Any) -> None:
+    """Note that the model may be asked now, its hooks being done."""
+    if not event.dry_run:
+        figures.mark = _seconds(event.time) + out.micros / 1e6
+    elif event.timing != "system_prompt":
+        # Recorded times know nothing of our hooks, and recordings nothing of when the model was asked: a
+        # replay has the system prompt at the time of the answer.
+        figures.mark = _seconds(event.time)
+
+
+def _answered(figures: Figures, event: Any) -> None:
+    """Count the model's answer, and the time since it may have been asked."""
+    figures.responses += 1
+    figures.model = event.model or figures.model
+    for place, count in enumerate(_tokens(event.usage)):
+        figures.tokens[place] += count
+    if figures.mark is not None:
+        elapsed = max(_seconds(event.time) - figures.mark, 0.0)
+        figures.model_seconds = (figures.model_seconds or 0.0) + elapsed
 
 
 def _tokens(usage: Any) -> list[int]:
     counts = [usage.get(name, 0) for name in TOKENS]
     return [
-        int(n) if isinstance(n, (int, float)) and not isinstance(n, bool) and n - n == 0 else 0
+        int(min(max(n, 0), MAX_COUNT))
+        if isinstance(n, (int, float)) and not isinstance(n, bool) and n == n
+        else 0
         for n in counts
     ]
+
+
+def _seconds(value: float) -> float:
+    """Return a host's number as SQLite keeps it: NaN, infinity and times before the epoch become 0."""
+    return float(value) if 0 <= value < MAX_COUNT else 0.0
 
 
 def plugin(config: Config | None = None) -> Any:
