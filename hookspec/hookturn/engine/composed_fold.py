@@ -428,9 +428,12 @@ class ComposedFold(Fold):
 
     def _winning_vote(self, winner: Ballot) -> Vote | None:
         if winner.strength < ASK:
-            by = "the approver" if self.consulted == "approved" else ""
-            for ballot in self.ballots:
-                if ballot.strength == CHANGE:
+            by = ""
+            yes = [ballot for _, ballot in self.approver]
+            for ballot in Composed(self, winner).heard:
+                if ballot in yes:
+                    by = ballot.name
+                elif ballot.strength == CHANGE:
                     by = ""  # an Allow was given for other arguments than these
                 elif not by and any(isinstance(answer, Allow) for answer in ballot.answers):
                     by = ballot.name

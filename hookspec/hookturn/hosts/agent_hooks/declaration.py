@@ -325,7 +325,9 @@ def resolve(document: dict[str, Any], registry: Registry) -> dict[str, Any]:
         detail = f"the document was written for another specification than {SPEC}"
         raise DeclarationError("spec_unsupported", [("/spec", detail)])
     _stop("unknown_field", unknown_members(document))
-    _stop("invalid_field", [*invalid_values(document), *big_integers(document, "")])
+    wrong = dict(big_integers(document, ""))
+    wrong.update(invalid_values(document))
+    _stop("invalid_field", sorted(wrong.items()))
     filled = _filled(document, surface)
     _stop("inconsistent", contradictions(document, filled))
     _stop("surface_unsupported", unsupported(filled, surface))
