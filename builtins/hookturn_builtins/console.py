@@ -35,6 +35,27 @@ def project_file(start: str | None, name: str) -> str:
         folder = above
 
 
+def plugin_file(args: Any, plugin: str, config: Any, name: str, *, folder: str | None = None) -> str:
+    """Return the path of the file that a plugin's setting ``path`` names, for a command.
+
+    Parameters:
+        args: the command's arguments.
+        plugin: the plugin's name.
+        config: its ``Config`` class.
+        name: the file's usual name in ``.hookturn``, looked for in the folders above where the project has none.
+        folder: a folder in another project than ``args.project``.
+    """
+    root, settings = args.settings(plugin, folder)
+    chosen = settings.get("path")
+    path = os.path.join(root, chosen if isinstance(chosen, str) and chosen else config.path)
+    if "path" in settings or os.path.lexists(path):
+        return path
+    try:
+        return project_file(folder or args.project, name)
+    except HookturnError:
+        return path
+
+
 def emit(value: Any) -> None:
     """Print one JSON document (ASCII, so that lone surrogates are valid)."""
     from json import dumps
@@ -45,6 +66,24 @@ def emit(value: Any) -> None:
 def count(number: int, thing: str) -> str:
     """Return ``1 turn``, ``2,000 turns``."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def moment(text: str) -> float | None:
+    """Return the time that an option names, in seconds since the epoch; None when it names none.
+
+    Parameters:
+        text: how long ago (``30m``, ``12h``, ``7d``), or a date or time as RFC 3339 has them.
+    """
+    if text[-1:] in _UNITS and text[:-1].isascii() and text[:-1].isdigit():
+        from time import time
+
+        return max(time() - float(text[:-1]) * _UNITS[text[-1]], 0.0)
+    from hookturn.spec.events import parse_time
+
+    return parse_time(text)
 
 
 def printable(text: object, limit: int = 0) -> str:

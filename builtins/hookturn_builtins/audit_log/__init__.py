@@ -12,6 +12,9 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
+EVERY = 1000
+"""Records after which the trail is anchored although no session ended."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -33,7 +36,8 @@ class Config:
         on_failure: what to do when a record cannot be written: ``degrade`` (write it to the user's state
             folder instead, and say so), ``deny`` (refuse what was to be recorded) or ``ignore``.
         max_bytes: size at which the file becomes a numbered older file and a new one is begun; 0 for never.
-        payloads: ``full`` (without secrets), or ``hash`` for their length and keyed hash only.
+        payloads: ``full`` (without secrets), or ``hash`` for length and keyed hash of all payloads and of
+            hooks' words about them.
         max_chars: characters of one text that are kept; of the rest, number and keyed hash.
     """
 
@@ -77,13 +81,18 @@ class AuditLog:
     def on_outcome(self, event: OutcomeEvent, ctx: Context) -> Answer | None:
         """Record a decided timing."""
         out = event.outcome
-        if not out.hooks and out.decision is None and event.of != "post_tool_execution":
+        of = event.of
+        speaks = out.hooks or out.decision is not None or of == "post_tool_execution"
+        if not speaks and of != "on_session_end":
             return None
         key = (event.session_id, event.dry_run)
         place = self._places.get(key)
         if place is None:
             place = self._place(key, event, ctx)
-        return place.record(event, ctx)
+        answer = place.record(event, ctx) if speaks else None
+        if of == "on_session_end":
+            return place.anchor(ctx) or answer
+        return answer
 
     @hookimpl
     def on_dispose(self) -> None:
@@ -144,6 +153,8 @@ class _Place:
                 record["missed"] = {"elsewhere": self._elsewhere, "lost": self._lost}
             assert self._trail is not None
             self._trail.append(record)
+            if self._trail.written % EVERY == 0:
+                self.anchor(ctx)
         except Exception as error:
             if self.config.on_failure == "deny":
                 raise
@@ -155,6 +166,29 @@ class _Place:
             if self.config.on_failure == "degrade":
                 return Warn(f"The audit trail {self.path} is written again.")
         return None
+
+    def anchor(self, ctx: Context) -> Answer | None:
+        """Keep the trail's head outside the checkout, so that ``verify`` finds it when its end is cut off."""
+        if self.dry_run:
+            return None
+        from .anchors import Anchors, DamagedAnchorsError
+
+        try:
+            anchors = Anchors(self.path)
+            made = anchors.add()
+        except (OSError, DamagedAnchorsError) as error:
+            text = f"The audit trail {self.path} cannot be anchored ({type(error).__name__}: {error})."
+        else:
+            if made is None or made.number >= anchors.highest:
+                return None
+            text = (
+                f"The audit trail {self.path} has {made.number} records where an anchor names {anchors.highest}; "
+                "`hookturn audit verify` tells more."
+            )
+        if self.config.on_failure == "ignore":
+            return None
+        ctx.log.warning("{}", text)
+        return Warn(text)
 
     def _start(self) -> Recorder:
         from hookturn.paths import hookturn_dir, private_dir

@@ -29,7 +29,8 @@ _SUM_KEY = b',"xsum":"'
 _SUM_LENGTH = 16
 _END_SIZE = len(_SUM_KEY) + _SUM_LENGTH + 2
 _WHOLE = re.compile(rb',"xsum":"[0-9a-f]{16}"\}')
-_CHUNK = 65536
+_WRITTEN = re.compile(rb',"written":([0-9]{1,20})$')
+_CHUNK = 4096
 
 _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
@@ -45,21 +46,23 @@ def split(record: Mapping[str, Any]) -> tuple[str, str]:
     This is the slow part of making a line, and needs no lock.
 
     Parameters:
-        record: with at least one key before ``prev`` and one after it in sorting order.
+        record: with at least one key before ``prev`` and one between it and ``written`` in sorting order,
+            and none behind.
     """
     head = {key: value for key, value in record.items() if key < "prev"}
     tail = {key: value for key, value in record.items() if key > "prev"}
     return _encode(head)[:-1], _encode(tail)[1:-1]
 
 
-def seal(pieces: tuple[str, str], prev: str) -> tuple[bytes, str]:
+def seal(pieces: tuple[str, str], prev: str, written: int) -> tuple[bytes, str]:
     """Return the finished line, without its newline, and its SHA-256.
 
     Parameters:
         pieces: from ``split``.
         prev: the hash that the line is chained to.
+        written: the number of this record in its trail, from 1.
     """
-    body = f'{pieces[0]},"prev":"{prev}",{pieces[1]}'.encode("ascii")
+    body = f'{pieces[0]},"prev":"{prev}",{pieces[1]},"written":{written}'.encode("ascii")
     digest = sha256(body)
     end = b'%s%s"}' % (_SUM_KEY, digest.hexdigest()[:_SUM_LENGTH].encode("ascii"))
     digest.update(end)
@@ -75,6 +78,29 @@ def whole(line: bytes) -> str | None:
         return None
     digest.update(line[-_END_SIZE:])
     return digest.hexdigest()
+
+
+def written(line: bytes) -> int:
+    """Return the number of a whole line's record; 0 when it has none."""
+    # The end of the line, where no payload can stand.
+    found = _WRITTEN.search(line[-_END_SIZE - 40 : -_END_SIZE])
+    return int(found[1]) if found else 0
+
+
+def is_next(line: bytes, prev: bytes, number: int) -> bool:
+    """Tell whether a whole line is an ordinary one that follows: quick, and False whenever a closer look is needed.
+
+    Parameters:
+        line: a whole line.
+        prev: what it has to be chained to, in hexadecimal digits.
+        number: the number that its record has to have.
+    """
+    return (
+        line.endswith(b',"written":%d' % number, 0, -_END_SIZE)
+        and b',"prev":"%s",' % prev in line
+        and b'"torn":' not in line
+        and b'"follows":' not in line
+    )
 
 
 def torn(line: bytes, *, closed: bool) -> bool:

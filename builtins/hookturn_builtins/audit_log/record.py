@@ -21,19 +21,19 @@ SCHEMA = 1
 
 _MARGIN = 4096  # a cut moves on to the next blank within this, so that no secret is halved
 
-# What of an event is its payload, for events that are no tool calls.
-_PAYLOAD = {
-    "on_session_start": ("source", "model", "provider"),
-    "on_message_received": ("origin", "text"),
-    "on_user_prompt_submit": ("prompt",),
-    "on_turn_start": ("phase",),
-    "system_prompt": ("parts",),
-    "on_model_response": ("text", "stop_reason"),
-    "on_turn_complete": ("text",),
-    "post_turn": ("text",),
-    "on_error": ("error_type", "message", "phase", "hook", "tool", "call_id"),
-    "on_session_end": ("reason",),
-    "on_event": ("type", "properties"),
+# What is kept of events that are no tool calls: facts, and what is their payload.
+_KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "on_session_start": (("source", "model", "provider"), ()),
+    "on_message_received": (("origin",), ("text",)),
+    "on_user_prompt_submit": ((), ("prompt",)),
+    "on_turn_start": (("phase",), ()),
+    "system_prompt": ((), ("parts",)),
+    "on_model_response": (("stop_reason",), ("text",)),
+    "on_turn_complete": ((), ("text",)),
+    "post_turn": ((), ("text",)),
+    "on_error": (("error_type", "phase", "hook", "tool", "call_id"), ("message",)),
+    "on_session_end": (("reason",), ()),
+    "on_event": (("type",), ("properties",)),
 }
 _COMMON = frozenset(
     [
@@ -48,7 +48,7 @@ class Recorder:
 
     Parameters:
         key: the workspace's key: equal secrets get equal marks, and hashes of payloads cannot be guessed.
-        payloads: ``full``, or ``hash`` for their length and keyed hash only.
+        payloads: ``full``, or ``hash`` for length and keyed hash only, of hooks' words, too.
         max_chars: characters of a text that are kept; the rest is counted and hashed.
     """
 
@@ -110,10 +110,14 @@ class Recorder:
             record["reason"] = self._words(event.reason)
 
     def _event(self, event: Event, timing: str) -> dict[str, Any]:
-        names = _PAYLOAD.get(timing)
-        if names is None:  # a framework's own timing
-            names = tuple(name for name in event._fields if name not in _COMMON)
-        return {name: self.payload(getattr(event, name)) for name in names}
+        kept = _KEPT.get(timing)
+        if kept is None:  # a framework's own timing
+            kept = ((), tuple(name for name in event._fields if name not in _COMMON))
+        facts, payloads = kept
+        return {
+            **{name: self._plain(getattr(event, name)) for name in facts},
+            **{name: self.payload(getattr(event, name)) for name in payloads},
+        }
 
     def _said(self, record: dict[str, Any], out: Any, after: Event) -> None:
         """Add what hooks did beside the decision; nothing where they did nothing."""
@@ -173,14 +177,22 @@ class Recorder:
 
     def payload(self, value: Any) -> Any:
         """Return what a record holds of a payload: the data without secrets, or its length and hash."""
-        plain = jsonable(value)
         if self.payloads == "hash":
+            plain = jsonable(value)
             return self._hashed(plain if isinstance(plain, str) else canonical(plain))
-        return redact.redact_value(self._short(plain), self.key)
+        return self._plain(value)
+
+    def _plain(self, value: Any) -> Any:
+        return redact.redact_value(self._short(jsonable(value)), self.key)
 
     def _words(self, text: str) -> str:
-        """Return a hook's own words without secrets."""
-        return redact.redact(self._cut(text), self.key) if text else ""
+        """Return a hook's own words without secrets; they may quote a payload, so with ``hash`` none of them."""
+        if not text:
+            return ""
+        if self.payloads == "hash":
+            rest = self._hashed(text)
+            return f"[{rest['chars']} characters, hmac {rest['hmac']}]"
+        return redact.redact(self._cut(text), self.key)
 
     def _short(self, value: Any) -> Any:
         if value.__class__ is str:

@@ -14,7 +14,7 @@ from threading import Lock
 from hookturn.paths import UnsafePathError, open_private, private_dir
 from hookturn.platform import lock, sync, unlock
 
-from .chain import GENESIS, TORN_END, Tail, hash_block, read_tail, seal, split
+from .chain import GENESIS, TORN_END, Tail, hash_block, read_tail, seal, split, whole, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ class Trail:
             file's folder.
         durability: one of DURABILITIES.
         max_bytes: size at which the file becomes a segment and a new one is begun; 0 for never.
+
+    Attributes:
+        written: number of the last record that was appended here.
     """
 
     def __init__(
@@ -60,13 +63,15 @@ class Trail:
         self._file: tuple[int, int] = (0, 0)  # device and inode
         self._size = -1  # of the file after our last record; -1 when its end was not read yet
         self._prev = GENESIS
+        self.written = 0
         self._synced = 0.0
 
     def append(self, record: Mapping[str, Any]) -> str:
         """Write one record behind the last and return the SHA-256 of its line.
 
         Parameters:
-            record: JSON data, secrets already taken out. ``prev``, ``xsum``, ``torn`` and ``follows`` are added.
+            record: JSON data, secrets already taken out; its keys as ``chain.split`` wants them. ``prev``,
+                ``written``, ``xsum``, ``torn`` and ``follows`` are added.
 
         Raises:
             OSError: when it could not be written; the trail is then as it was before.
@@ -150,15 +155,16 @@ class Trail:
             extra = self._read_end()
         if extra:
             pieces = split({**record, **extra})
-        line, head = seal(pieces, self._prev)
+        line, head = seal(pieces, self._prev, self.written + 1)
         line += b"\n"
-        written = os.write(self._fd, line)
-        if written != len(line):
+        count = os.write(self._fd, line)
+        if count != len(line):
             # A full disk or a limit: take the piece back, so that nothing is torn.
             os.ftruncate(self._fd, self._size)
-            raise OSError(ENOSPC, f"only {written} of {len(line)} bytes could be written", self.path)
-        self._size += written
+            raise OSError(ENOSPC, f"only {count} of {len(line)} bytes could be written", self.path)
+        self._size += count
         self._prev = head
+        self.written += 1
         return head
 
     def _read_end(self) -> dict[str, Any]:
@@ -173,18 +179,20 @@ class Trail:
             size += os.write(self._fd, end)
             lines = [*lines[:-1], lines[-1] + end[:-1]]
         extra: dict[str, Any] = {}
-        whole_ = tail.whole
-        if not whole_:
+        found = tail.whole
+        if not found:
             before = segments(self.path)
             if before:
-                block = _tail_of(before[-1])
-                whole_ = block.whole
-                lines = [*block.lines, *lines]
                 extra["follows"] = os.path.basename(before[-1])
-        count = len(lines) - (1 if whole_ else 0)
+            while before and not found:  # an older file may hold nothing but torn lines, too
+                block = _tail_of(before.pop())
+                found = block.whole
+                lines = [*block.lines, *lines]
+        count = len(lines) - (1 if found else 0)
         if count:
             extra["torn"] = count
         self._prev = hash_block(lines)
+        self.written = written(lines[0]) if found else 0
         self._size = size
         return extra
 
@@ -235,9 +243,48 @@ def segments(path: str | os.PathLike[str]) -> list[str]:
     return [os.path.join(folder, found) for number, found in numbered if number]
 
 
-def _tail_of(path: str) -> Tail:
+class Head:
+    """The last whole record of a trail.
+
+    Attributes:
+        written: its number, so how many records were ever written.
+        hash: the SHA-256 of its line, hexadecimal.
+    """
+
+    __slots__ = ("hash", "written")
+
+    def __init__(self, written: int, hash: str) -> None:
+        self.written = written
+        self.hash = hash
+
+
+def head(path: str | os.PathLike[str], *, durable: bool = False) -> Head | None:
+    """Return the head of a trail, or None when it has no record. Nothing is written, nothing locked.
+
+    Parameters:
+        path: the file that is written to.
+        durable: bring its file to the disk first, so that a head that is kept elsewhere is never ahead of it.
+
+    Raises:
+        OSError: when a file cannot be read.
+    """
+    path = os.path.abspath(path)
+    for file in reversed([*segments(path), path]):
+        try:
+            tail = _tail_of(file, durable=durable)
+        except FileNotFoundError:  # not begun, or being rotated
+            continue
+        if tail.whole:
+            line = tail.lines[0]
+            return Head(written(line), whole(line) or "")
+    return None
+
+
+def _tail_of(path: str, *, durable: bool = False) -> Tail:
     fd = open_private(path)
     try:
+        if durable:
+            sync(fd)
         return read_tail(fd, os.fstat(fd).st_size)
     finally:
         os.close(fd)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from json import loads
 
-from .chain import GENESIS, hash_block, torn, whole
-from .trail import segments
+from .chain import GENESIS, hash_block, is_next, torn, whole
+from .reading import files, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterable, Iterator
+    from typing import Any, BinaryIO
 
 
 class Report:
@@ -22,10 +22,13 @@ class Report:
         file, line, cause: the first bad line (from 1) and what is wrong with it; "" and 0 when there is none.
         files: the files read, oldest first.
         records: whole lines read.
+        written: number of the last record, so how many were ever written.
         torn: lines that crashes cut off; they are evidence, not damage.
         pruned: name of the older file that the first one continues, when that is gone; else "".
         size: bytes read.
-        head: what the next line would be chained to; compare it with a value kept elsewhere to find a cut-off end.
+        head: what the next line would be chained to.
+        anchors: anchors that a record was found for.
+        older: anchors of records that are no longer there (see ``pruned``).
     """
 
     def __init__(self) -> None:
@@ -35,10 +38,13 @@ class Report:
         self.cause = ""
         self.files: list[str] = []
         self.records = 0
+        self.written = 0
         self.torn = 0
         self.pruned = ""
         self.size = 0
         self.head = GENESIS
+        self.anchors = 0
+        self.older = 0
 
     def bad(self, file: str, line: int, cause: str) -> Report:
         """Note the first bad line."""
@@ -50,28 +56,32 @@ class Report:
         return {"schema": 1, **vars(self)}
 
 
-def verify(path: str | os.PathLike[str]) -> Report:
+def verify(path: str | os.PathLike[str], anchors: Iterable[tuple[int, str]] = ()) -> Report:
     """Verify a trail with all its older files.
 
     Parameters:
         path: the file that is written to, such as ``.hookturn/audit.jsonl``.
+        anchors: (number of a record, SHA-256 of its line in hexadecimal digits), as they were kept elsewhere;
+            without them a cut-off end cannot be found.
 
     Raises:
-        OSError: when a file cannot be read; FileNotFoundError when there is no trail.
+        OSError: when a file cannot be read; FileNotFoundError when there is neither a trail nor an anchor.
     """
     report = Report()
     path = os.path.abspath(path)
-    report.files = segments(path)
-    if os.path.lexists(path):
-        report.files.append(path)
-    if not report.files:
-        raise FileNotFoundError(2, "there is no trail", path)
+    kept = _Kept(anchors, report)
+    if not files(path):
+        if not kept.numbers:
+            raise FileNotFoundError(2, "there is no trail", path)
+        return kept.gone(path, 0)
     head = GENESIS  # of the last whole line, or of the block that it and the torn lines after it make
     block: list[bytes] = []  # that line and the torn ones
     places: list[tuple[str, int]] = []  # of the torn ones
-    for file in report.files:
+    file, number = path, 0
+    for file, source in sources(path):  # the last one is needed behind the loop
+        report.files.append(file)
         number = 0
-        for line, closed in _lines(file):
+        for line, closed in _lines(source):
             number += 1
             report.size += len(line) + closed
             digest = whole(line)
@@ -83,48 +93,109 @@ def verify(path: str | os.PathLike[str]) -> Report:
                 report.torn += 1
                 head = ""
                 continue
-            if not head:
-                head = hash_block(block)
-            record = loads(line)
-            if record.get("prev") != head:
-                if (
-                    not report.records
-                    and record.get("follows")
-                    and record["follows"] not in _names(report, file)
-                ):
-                    # Whoever removes the oldest files leaves this trace of them.
-                    report.pruned = str(record["follows"])
-                elif places:
-                    return report.bad(*places[0], "a torn line, or the one before it, was changed or removed")
-                elif not report.records:
-                    return report.bad(
-                        file, number, "the trail does not begin here: lines before it are missing"
-                    )
-                else:
-                    return report.bad(
-                        file, number, "not chained to the line before: lines were removed, put in or moved"
-                    )
-            elif record.get("torn", 0) != len(places):
-                return report.bad(
-                    file, number, f"names {record.get('torn', 0)} torn lines where {len(places)} stand"
-                )
+            if places or not is_next(line, head.encode("ascii"), report.written + 1):
+                cause = _odd(line, head or hash_block(block), len(places), report)
+                if cause:
+                    return report.bad(*(places[0] if cause is _CHANGED_TORN else (file, number)), cause)
+            else:
+                report.written += 1
             report.records += 1
+            if report.written >= kept.next and not kept.agrees(digest):
+                return report.bad(
+                    file, number, "an anchor names another record here: the trail was rewritten"
+                )
             head = digest
             block = [line]
             places = []
     report.head = head or hash_block(block)
+    if kept.numbers:
+        return kept.gone(file, number)
     return report
 
 
-def _names(report: Report, file: str) -> list[str]:
-    return [os.path.basename(other) for other in report.files[: report.files.index(file)]]
+_CHANGED_TORN = "a torn line, or the one before it, was changed or removed"
 
 
-def _lines(path: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line without its newline, and whether it has one."""
-    with open(path, "rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line[:-1], True
+def _odd(line: bytes, head: str, torn_lines: int, report: Report) -> str:
+    """Look closely at a whole line that is no ordinary next one; returns what is wrong with it, or "".
+
+    Parameters:
+        line: the line.
+        head: what it has to be chained to.
+        torn_lines: how many torn lines stand before it.
+        report: what was found so far; gets the record's number, and a removed older file's name.
+    """
+    record = loads(line)
+    number = record.get("written")
+    before = report.written
+    if isinstance(number, int):
+        report.written = number
+    if record.get("prev") != head:
+        if not report.records and record.get("follows") and record["follows"] not in _names(report):
+            # Whoever removes the oldest files leaves this trace of them.
+            report.pruned = str(record["follows"])
+            return ""
+        if torn_lines:
+            return _CHANGED_TORN
+        if not report.records:
+            return "the trail does not begin here: lines before it are missing"
+        return "not chained to the line before: lines were removed, put in or moved"
+    if record.get("torn", 0) != torn_lines:
+        return f"names {record.get('torn', 0)} torn lines where {torn_lines} stand"
+    if number != before + 1:
+        return f"calls itself record {number} where {before + 1} follows"
+    return ""
+
+
+class _Kept:
+    """The anchors, in order, while the trail is read.
+
+    Attributes:
+        numbers: the records that are still to come, the last first.
+        next: the first of them; beyond all numbers when there is none.
+    """
+
+    def __init__(self, anchors: Iterable[tuple[int, str]], report: Report) -> None:
+        self.report = report
+        self.hashes: dict[int, set[str]] = {}
+        for number, digest in anchors:
+            self.hashes.setdefault(number, set()).add(digest)
+        self.numbers = sorted(self.hashes, reverse=True)
+        self.next = self.numbers[-1] if self.numbers else _NEVER
+
+    def agrees(self, digest: str) -> bool:
+        """Compare a record that an anchor names; those before it are no longer there."""
+        while self.numbers and self.numbers[-1] <= self.report.written:
+            number = self.numbers.pop()
+            if number < self.report.written:
+                self.report.older += 1
+            elif self.hashes[number] == {digest}:
+                self.report.anchors += 1
             else:
-                yield line, False
+                return False
+        self.next = self.numbers[-1] if self.numbers else _NEVER
+        return True
+
+    def gone(self, file: str, line: int) -> Report:
+        """Note that the newest records are missing."""
+        named = f"an anchor names {self.numbers[0]:,} records"
+        cause = (
+            f"the trail is cut off after {self.report.written:,}: {named}" if line else f"it is gone: {named}"
+        )
+        return self.report.bad(file, line, cause)
+
+
+_NEVER = 1 << 64
+
+
+def _names(report: Report) -> list[str]:
+    return [os.path.basename(file) for file in report.files[:-1]]
+
+
+def _lines(source: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Yield each line without its newline, and whether it has one."""
+    for line in source:
+        if line.endswith(b"\n"):
+            yield line[:-1], True
+        else:
+            yield line, False

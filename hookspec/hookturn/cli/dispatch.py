@@ -4,7 +4,8 @@ A command is a module with ``add_parser(subparsers)``, which adds a parser and
 sets ``func`` on it: ``subparsers.add_parser("fire", help=...).set_defaults(func=run)``.
 ``run(args)`` returns the exit code; ``args.project`` (a folder or None)
 and ``args.json`` exist for every command. Other distributions add commands by
-entry point: group ``hookturn.commands``, the name is the word, the value the module.
+entry point: group ``hookturn.commands``, the name is the word, the value the module;
+theirs also have ``args.settings``, see ``_settings``.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ def _run(words: list[str]) -> int:
     _check_project(args.project)
     if found is None:
         return int(args.func(args) or 0)
+    args.settings = lambda plugin, folder=None: _settings(plugin, folder or args.project)
     return _run_foreign(found, args)
 
 
@@ -247,6 +249,25 @@ def _run_foreign(found: Found, args: Any) -> int:
         raise CommandError(
             f"the command {found.name!r} of {found.provider} failed: {_told(error)}"
         ) from error
+
+
+def _settings(plugin: str, folder: str | None) -> tuple[str, dict[str, Any]]:
+    """Return a project's folder and what its configuration says of a plugin, as hooks would get it.
+
+    Layers and trust count, so an untrusted file says nothing; secrets stay references; nothing is checked
+    against the plugin's ``Config``, and what nobody sets is not in it.
+
+    Parameters:
+        plugin: its name.
+        folder: a folder in the project, or None for the current one.
+    """
+    from ..project.model import normal
+    from ..project.survey import Survey
+    from ..spec.record import thaw
+
+    survey = Survey(folder)
+    wanted = survey.wanted.get(normal(plugin))
+    return survey.root, thaw(wanted.entry.settings) if wanted is not None and wanted.entry is not None else {}
 
 
 def _told(error: BaseException) -> str:
