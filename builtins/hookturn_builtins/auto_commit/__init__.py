@@ -162,8 +162,7 @@ class AutoCommit:
             _touch(state, [*_absolute(event.edited_files, event.cwd), *shell])
             if event.agent_id:
                 return None  # the turn that it is part of goes on
-            if not event.turn or state.get("turn") != event.turn:  # else it was made to go on, and is counted
-                state["turn"] = event.turn
+            if not event.continued:  # else it was counted already
                 state["since"] = state.get("since", 0) + 1
             if state.get("since", 0) < self.config.every:
                 return None

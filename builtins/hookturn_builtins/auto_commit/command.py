@@ -40,14 +40,14 @@ def run(args: Any) -> int:
     if args.json:
         emit({"schema": 1, **vars(done)})
         return 0
-    where = f"now at {done.parent[:10]}" if done.parent else "which is gone with it"
+    ref = printable(done.ref.removeprefix("refs/heads/"), 120)
     said = "would be undone" if done.dry_run else "was undone"
-    print(f"The auto-commit {done.commit[:10]} {said} on {printable(done.ref, 120)}, {where}.")
+    where = f"{ref} is at {done.parent[:10]}" if done.parent else f"{ref} has no commit"
+    print(f"The auto-commit {done.commit[:10]} {said}: {where}.")
     if done.discarded:
-        fate = "put back as they were before it"
+        print("Its files are put back as they were before it:")
     else:
-        fate = "not changed; what the commit held is uncommitted work again"
-    print(f"{len(done.paths):,} files, {fate}:")
+        print("Its files keep their content, which is uncommitted work again:")
     for path in done.paths:
         print(f"  {printable(path)}{'  (stays as you staged it)' if path in done.kept_staged else ''}")
     if done.discarded:
