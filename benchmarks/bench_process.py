@@ -1,4 +1,4 @@
-"""The process runner against a bare ``posix_spawn`` and wait of the same program."""
+"""The process runner against a bare ``posix_spawn`` and wait; a fire through commands against the runner alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 
 from harness import Row, side_by_side
 
+from hookturn import Engine, events
+from hookturn.runners import command
+from hookturn.runners.entry import HookEntry
 from hookturn.runners.process import run_process
 
 PROGRAM = "/bin/true"
@@ -24,13 +27,40 @@ def runner() -> None:
     assert result.exit_code == 0, result
 
 
+def twenty() -> Engine:
+    """Return an engine with 20 commands, each for a tool of its own."""
+    engine = Engine(project_dir="/")
+    for number in range(20):
+        entry = HookEntry(
+            name=f"hook{number}",
+            kind="command",
+            run=[PROGRAM],
+            timings=["pre_tool_execution"],
+            options={"tools": [f"tool{number}"]},
+            base_dir="/",
+        )
+        engine.register(command.make(entry), entry.name, options=entry.options)
+    return engine
+
+
 def rows() -> list[Row]:
     """Measure and return the rows."""
-    figures = side_by_side({"bare": bare, "runner": runner}, rounds=60, span=0.02)
+    engine = twenty()
+    event = events.PreToolExecution(tool="tool7", args={"command": "ls"}, session_id="bench")
+    figures = side_by_side(
+        {"bare": bare, "runner": runner, "fire": lambda: engine.fire(event)}, rounds=60, span=0.02
+    )
     over = (figures["runner"] - figures["bare"]) / 1e6
     return [
         Row("process runner, /bin/true", figures["runner"] / 1e6, "ms"),
         Row("process runner, /bin/true", over, "ms", "over a bare posix_spawn", REACH),
+        Row(
+            "fire, 20 commands of which one matches",
+            figures["fire"] / figures["runner"],
+            "x",
+            "process runner alone",
+            1.5,
+        ),
     ]
 
 

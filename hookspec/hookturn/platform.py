@@ -103,6 +103,37 @@ def pidfd(pid: int) -> int | None:
     return fd
 
 
+def how_it_ended(pid: int) -> tuple[int | None, int | None, bool] | None:
+    """Return how a child of ours ended, or None while it runs.
+
+    Where the system can tell without it, the child is not waited for, so that its number stays its own.
+
+    Parameters:
+        pid: the child.
+
+    Returns:
+        exit code, number of the signal that ended it, and whether its number may be anybody's now. Neither
+        code nor signal when somebody else waited for it.
+    """
+    try:
+        if hasattr(os, "waitid"):
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return None
+            if ended.si_code == os.CLD_EXITED:
+                return ended.si_status, None, False
+            return None, ended.si_status, False
+        # macOS before Python 3.13.
+        number, status = os.waitpid(pid, os.WNOHANG)
+        if number == 0:
+            return None
+        if os.WIFSIGNALED(status):
+            return None, os.WTERMSIG(status), True
+        return os.WEXITSTATUS(status), None, True
+    except ChildProcessError:
+        return None, None, True
+
+
 def family(pid: int, mark: bytes, known: dict[int, bytes]) -> dict[int, bytes] | None:
     """Return the living processes that a child of ours started, itself included, or None where nobody can tell.
 

@@ -78,6 +78,16 @@ def test_an_answer(made):
     assert out.hooks[0].source == "hookturn.yaml:3"
 
 
+def test_much_on_standard_error_does_not_cost_the_answer(made):
+    code = "import sys; sys.stderr.write('e' * 1_500_000); print('{\"warn\": \"w\"}')"
+    assert made.fire([*PYTHON, "-c", code]).warnings == ("w",)
+
+
+def test_more_than_an_answer_may_have_is_no_answer(made):
+    out = made.fire([*PYTHON, "-c", "print('{\"deny\": \"' + 'x' * 1_000_000 + '\"}')"])
+    assert (out.decision, "printed more than the 1,000,000 bytes" in out.failures[0].message) == (None, True)
+
+
 def test_exit_2_denies_with_the_words_on_standard_error(made):
     out = made.fire("echo 'no  force' >&2; echo '{}'; exit 2")
     assert (out.decision, out.reason, out.failures) == ("deny", "no  force", ())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from time import monotonic, sleep
 
-from ..platform import family, pidfd
+from ..platform import family, how_it_ended, pidfd
 from .programs import SHELL, not_started, start_failure
 
 TYPE_CHECKING = False
@@ -35,6 +35,9 @@ LINGER = 0.25
 KILLING = 0.08
 """Seconds in which processes that fork while they are killed are killed again."""
 
+NOBODY = -1
+"""A number that no process has."""
+
 _CHUNK = 65_536
 _NO_PIDFD = 0.01  # seconds between looks at a process that has no pidfd
 
@@ -50,7 +53,7 @@ class ProcessResult:
         timed_out: it was stopped at its time limit.
         cancelled: it was stopped because the caller asked for it.
         stdout, stderr: the first ``output_cap`` bytes of each.
-        truncated: there was more.
+        truncated: there was more of standard output.
         held: a child still held an output some time after the end, and was killed.
         elapsed: seconds in all.
     """
@@ -134,7 +137,8 @@ def run_process(
         the result; that the program cannot be started is one, too, and no exception.
     """
     start = monotonic()
-    argv = [SHELL, "-c", command] if isinstance(command, str) else list(command)
+    # The blank: a line that begins with a hyphen is no option of the shell.
+    argv = [SHELL, "-c", f" {command}"] if isinstance(command, str) else list(command)
     environment = dict(os.environ if env is None else env)
     word = f"{label}.{os.urandom(8).hex()}"
     environment[RUNNING] = f"{environment.get(RUNNING, '')} {word}".strip()
@@ -279,7 +283,8 @@ class _Run:
             buffer += data
         else:
             buffer += data[:room]
-            self.result.truncated = True
+            if buffer is self.result.stdout:
+                self.result.truncated = True
 
     def _write(self) -> None:
         try:
@@ -316,19 +321,11 @@ class _Run:
         """Note how the program ended, if it has. It is not waited for yet, so that its number stays its own."""
         if self.ended_at:
             return True
-        try:
-            status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # somebody else waited for it
-            self.gone = True
-            self.ended_at = monotonic()
-        else:
-            if status is None:
-                return False
-            if status.si_code == os.CLD_EXITED:
-                self.result.exit_code = status.si_status
-            else:
-                self.result.signal = status.si_status
-            self.ended_at = monotonic()
+        how = how_it_ended(self.pid)
+        if how is None:
+            return False
+        self.result.exit_code, self.result.signal, self.gone = how
+        self.ended_at = monotonic()
         self._close_input()
         return True
 
@@ -376,7 +373,7 @@ class _Run:
 
     def _family(self) -> Iterable[int]:
         """What is left of it, as far as the system tells."""
-        left = None if self.gone else family(self.pid, self.mark, self.known)
+        left = family(NOBODY if self.gone else self.pid, self.mark, self.known)
         if left is None:
             return ()
         self.known.update(left)
@@ -384,8 +381,8 @@ class _Run:
 
     def _signal(self, number: int, others: Iterable[int]) -> None:
         """Send a signal to the program's group, and to others."""
-        if not self.gone:
-            _ignoring_gone(os.killpg, self.pid, number)
+        # A group's number is nobody else's while one of the group lives; without any there is nothing to signal.
+        _ignoring_gone(os.killpg, self.pid, number)
         for pid in others:
             _ignoring_gone(os.kill, pid, number)
 
