@@ -186,6 +186,33 @@ def test_later_work_on_the_same_files_is_kept(repo: Repo) -> None:
     assert repo.git("status", "--porcelain") == " M a\nMM b\n M c"
 
 
+def test_what_was_staged_of_the_same_files_is_staged_again(repo: Repo) -> None:
+    repo.base(a="1\n", run="1\n")
+    repo.write("a", "2\n")
+    repo.write("new one", "1\n")
+    (repo.folder / "run").chmod(0o755)
+    repo.git("add", "-A")
+    repo.write("a", "3\n")
+    repo.write("new one", "2\n")
+    before = repo.state()
+    repo.auto("a", "new one", "run")
+    repo.undo()
+    assert repo.state() == before
+    assert repo.git("show", ":a") == "2"
+
+
+def test_what_was_staged_and_is_gone_from_git_does_no_harm(repo: Repo) -> None:
+    repo.base(a="1\n")
+    repo.write("a", "2\n")
+    repo.git("add", "a")
+    repo.write("a", "3\n")
+    repo.auto("a")
+    repo.git("prune", "--expire=now")
+    repo.undo()
+    assert repo.git("status", "--porcelain") == " M a"
+    repo.git("fsck", "--strict")
+
+
 def test_discard_puts_the_files_back_too(repo: Repo) -> None:
     base = repo.base(changed="1\n", gone="1\n")
     before = repo.state()

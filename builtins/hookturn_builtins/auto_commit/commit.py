@@ -82,6 +82,7 @@ class Result:
         target: where it was to go, as in the settings.
         created: whether the ref was made for it.
         paths: the committed files, relative to the repository.
+        staged: committed files that the user had staged -> mode and object, for ``hookturn undo``.
         left_out: files that changed and were not committed -> why.
         notes: what else the user should know.
         processes: git processes that it took.
@@ -96,6 +97,7 @@ class Result:
         self.target = ""
         self.created = False
         self.paths: list[str] = []
+        self.staged: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
         self.notes: list[str] = []
         self.processes = 0
@@ -220,6 +222,8 @@ class _Attempt:
             if _NOTHING.search(done.out):
                 raise Stop("nothing to do", "no touched file changed")
             raise Stop("failed", f"git commit: {done.why}")
+        if not ref:
+            result.staged = {os.fsdecode(path): entry.staged for path, entry in paths.items() if entry.staged}
         result.commit = made[1].decode()
         result.outcome = "committed"
 

@@ -416,16 +416,20 @@ class Entry:
         submodule: whether it is one.
         mode: its mode in HEAD, ``000000`` without one.
         head: its object in HEAD.
+        staged: mode and object in the index, where that is not HEAD's; else an empty string.
     """
 
-    __slots__ = ("change", "head", "kind", "mode", "submodule")
+    __slots__ = ("change", "head", "kind", "mode", "staged", "submodule")
 
-    def __init__(self, kind: str, change: str = "", sub: str = "N", mode: str = "", head: str = "") -> None:
+    def __init__(
+        self, kind: str, change: str = "", sub: str = "N", mode: str = "", head: str = "", staged: str = ""
+    ) -> None:
         self.kind = kind
         self.change = change
         self.submodule = sub.startswith("S")
         self.mode = mode
         self.head = head
+        self.staged = staged
 
 
 class Status:
@@ -453,8 +457,9 @@ class Status:
                 elif name == "branch.head" and value != "(detached)":
                     self.branch = value
             elif kind == b"1 ":
-                _, change, sub, mode, _, _, head, _, path = line.split(b" ", 8)
-                entry = Entry("1", change.decode(), sub.decode(), mode.decode(), head.decode())
+                change, sub, mode, index_mode, _, head, index, path = line[2:].split(b" ", 7)
+                staged = b"" if change[:1] in b".D" else index_mode + b" " + index
+                entry = Entry("1", *(part.decode() for part in (change, sub, mode, head, staged)))
                 self.entries[path] = entry
             elif kind == b"u ":
                 self.unmerged.append(line.split(b" ", 10)[10])

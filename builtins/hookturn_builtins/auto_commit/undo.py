@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .git import Repository
+    from .git import Done, Repository
 
 TIMEOUT = 60.0
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REF = re.compile(r"refs/(hookturn|heads)(/(?!\.)[A-Za-z0-9._-]+)+")
+_STAGED = re.compile(r"(100644|100755|120000) ([0-9a-f]{40}|[0-9a-f]{64})")
 _EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
           64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}  # fmt: skip
 
@@ -122,6 +123,7 @@ class _Step:
         self.current = record.get("target") == "current"
         self.recorded: str = record["ref"]
         self.created = record.get("created") is True
+        self.before: Any = record.get("staged")
         self.discard = discard
         self.reset: list[bytes] = []
         self.paths: list[bytes] = []
@@ -237,11 +239,28 @@ class _Step:
             return
         try:
             done = self.git.patient(*words, pathspec=paths_file(paths))
+            if not done.code and self.before:
+                words, done = ["update-index"], self._stage()
             if done.code:
                 raise Stop("failed", f"git {words[0]}: {done.why}")
         except BaseException:
             self._move(ref, self.commit, parent)
             raise
+
+    def _stage(self) -> Done:
+        """Put into the index again what the user had staged before the commit, as far as git still has it."""
+        entries = self.before if isinstance(self.before, dict) else {}
+        lines: dict[str, bytes] = {}
+        for path in self.reset:
+            staged = _STAGED.fullmatch(str(entries.get(os.fsdecode(path))))
+            if staged:
+                lines[staged[2]] = lines.get(staged[2], b"") + staged[0].encode() + b"\t" + path + b"\0"
+        known = self.git.checked(
+            "cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in lines).encode()
+        )
+        kept = {line.split()[0].decode() for line in known.splitlines() if line.split()[1:2] == [b"blob"]}
+        data = b"".join(line for name, line in lines.items() if name in kept)
+        return self.git.patient("update-index", "-z", "--index-info", stdin=data)
 
     def _move(self, ref: str, to: str, at: str) -> None:
         """Move a ref, if it still is where it was."""
