@@ -6,10 +6,11 @@ They are collected in memory and written to SQLite in one transaction a turn.
 
 from __future__ import annotations
 
-import os
 from threading import Lock
 
 from hookturn import Warn, hookimpl
+
+from ..places import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from hookturn import Answer, Context
     from hookturn.events import OutcomeEvent, TurnComplete, TurnStart
 
+    from ..places import Place
     from .store import Store
-
-    Place = tuple[str, str]  # the file, and the folder that is trusted as it is
 
 MAX_CALLS = 1000
 """Tool calls of one turn that are held in memory before they are written."""
@@ -92,8 +92,8 @@ class Figures:
         "warnings",
     )
 
-    def __init__(self, event: Any, place: Place) -> None:
-        self.place = place
+    def __init__(self, event: Any, where: Place) -> None:
+        self.place = where
         self.session_id: str = event.session_id
         self.agent_id: str = event.agent_id
         self.turn = min(event.turn, MAX_COUNT)
@@ -222,9 +222,7 @@ class TurnStats:
         key = (event.session_id, event.agent_id, event.dry_run)
         figures = self._running.get(key)
         if figures is None:
-            base = ctx.output_dir if event.dry_run else ctx.project_dir
-            name = os.path.basename(self.config.path) if event.dry_run else self.config.path
-            figures = self._running[key] = Figures(event, (os.path.abspath(os.path.join(base, name)), base))
+            figures = self._running[key] = Figures(event, place(self.config.path, event, ctx))
             if len(self._running) > MAX_WAITING:  # sessions that never end
                 self._wait(self._running.pop(next(iter(self._running))))
         return figures
@@ -241,17 +239,17 @@ class TurnStats:
         with self._files:
             with self._lock:
                 due, self._waiting = self._waiting, {}
-            for place, figures in due.items():
+            for where, figures in due.items():
                 try:
-                    store = self._store(place)
+                    store = self._store(where)
                     store.add(figures)
                     if store.kept:
-                        notice = f"The statistics {place[0]} were damaged; they are kept as {store.kept}, and begun anew."
+                        notice = f"The statistics {where[0]} were damaged; they are kept as {store.kept}, and begun anew."
                         store.kept = ""
                 except Exception as error:
-                    trouble = f"The statistics {place[0]} cannot be written ({type(error).__name__}: {error})"
+                    trouble = f"The statistics {where[0]} cannot be written ({type(error).__name__}: {error})"
                     with self._lock:
-                        self._waiting[place] = [*figures, *self._waiting.get(place, [])]
+                        self._waiting[where] = [*figures, *self._waiting.get(where, [])]
         if trouble and not self._warned:
             self._warned = True
             notice = f"{trouble}; they are kept in memory until they can."
@@ -260,12 +258,12 @@ class TurnStats:
         ctx.log.warning("{}", notice)
         return Warn(notice)
 
-    def _store(self, place: Place) -> Store:
-        store = self._stores.get(place)
+    def _store(self, where: Place) -> Store:
+        store = self._stores.get(where)
         if store is None:
             from .store import Store
 
-            store = self._stores[place] = Store(*place)
+            store = self._stores[where] = Store(*where)
         return store
 
 
@@ -308,8 +306,8 @@ def _answered(figures: Figures, event: Any) -> None:
     """Count the model's answer, and the time since it may have been asked."""
     figures.responses += 1
     figures.model = event.model or figures.model
-    for place, count in enumerate(_tokens(event.usage)):
-        figures.tokens[place] += count
+    for index, count in enumerate(_tokens(event.usage)):
+        figures.tokens[index] += count
     if figures.mark is not None:
         elapsed = max(_seconds(event.time) - figures.mark, 0.0)
         figures.model_seconds = (figures.model_seconds or 0.0) + elapsed

@@ -1,0 +1,46 @@
+"""Where builtins keep what they write, and the key that their redacted texts share. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hookturn import Context
+    from hookturn.events import Event
+
+    Place = tuple[str, str]
+
+
+def place(path: str, event: Event, ctx: Context) -> Place:
+    """Return a file and the folder that is trusted as it is: the project's, in a dry run the run's own.
+
+    Parameters:
+        path: the file as the settings name it, relative to the project's folder.
+        event: what happened.
+        ctx: the hook's.
+    """
+    if event.dry_run:
+        base = ctx.output_dir
+        return os.path.abspath(os.path.join(base, os.path.basename(path))), base
+    base = ctx.project_dir
+    return os.path.abspath(os.path.join(base, path)), base
+
+
+def project_key(project: str, *, dry_run: bool) -> bytes:
+    """Return the key for redacting: the project's, so that equal secrets have equal marks.
+
+    Parameters:
+        project: the project's folder.
+        dry_run: nothing may be written; the key is then a new one.
+    """
+    from hookturn.paths import project_hash, state_root
+    from hookturn.redact import workspace_key
+
+    if not dry_run:
+        try:
+            return workspace_key(os.path.join(state_root(), "projects", project_hash(project)))
+        except OSError:
+            # Without a state folder nothing can be compared between processes; records matter more.
+            return os.urandom(32)
+    return os.urandom(32)
