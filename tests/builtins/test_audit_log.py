@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -12,7 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from hookturn import Allow, Continue, Deny, Engine, Inject, Reply, Rewrite, SetEnv, Warn, events, hookimpl
+from hookturn import (
+    Allow,
+    Continue,
+    Deny,
+    Engine,
+    Inject,
+    Recover,
+    Reply,
+    Rewrite,
+    SetEnv,
+    Warn,
+    events,
+    hookimpl,
+)
 from hookturn.paths import config_root, state_root
 from hookturn_builtins.audit_log import Config, plugin
 from hookturn_builtins.audit_log.trail import segments
@@ -178,6 +192,111 @@ def test_payloads_can_be_left_out(tmp_path: Path) -> None:
     [record] = trail(tmp_path)
     assert record["result"]["chars"] == len("dear diary")
     assert len(record["result"]["hmac"]) == 64
+
+
+class Quoting:
+    """Quotes what it is given in everything it says."""
+
+    @hookimpl
+    def on_session_start(self, event):
+        return [Inject(f"model {SECRET}"), SetEnv({"NAME": SECRET})]
+
+    @hookimpl
+    def on_message_received(self, event):
+        return Rewrite(f"{event.text}!")
+
+    @hookimpl
+    def on_user_prompt_submit(self, event):
+        return [Inject(f"you said {event.prompt}"), Warn(event.prompt)]
+
+    @hookimpl
+    def system_prompt(self, event):
+        return Rewrite([*event.parts, SECRET])
+
+    @hookimpl
+    def on_model_response(self, event):
+        return [Rewrite(f"{event.text}!"), Warn(event.text)]
+
+    @hookimpl
+    def pre_tool_execution(self, event):
+        if "deny" in event.command:
+            return Deny(f"no {event.command}", advice=SECRET, code=SECRET)
+        if "reply" in event.command:
+            return Reply({"text": event.command})
+        if "fail" in event.command:
+            raise ValueError(event.command)
+        return [Allow(event.command), Rewrite(command=f"{event.command} 2")]
+
+    @hookimpl
+    def post_tool_execution(self, event):
+        return [Rewrite(result_text=f"{event.result_text} more"), Inject(event.result_text)]
+
+    @hookimpl
+    def on_error(self, event):
+        return [Warn(event.message), Recover("fallback_model", model=SECRET)]
+
+    @hookimpl
+    def on_turn_complete(self, event):
+        return [Continue(event.text), Inject(event.text)]
+
+
+class Watching:
+    @hookimpl(mode="monitor")
+    def pre_tool_execution(self, event):
+        return Deny(f"would deny {event.command}")
+
+
+SECRET = "xylophone"
+
+
+def everything(made: Engine) -> None:
+    """Go through every timing with the text in all payloads."""
+    with made.session(session_id="s1") as session:
+        session.submit(f"{SECRET} please")
+        with session.turn() as turn:
+            turn.system_prompt([f"You are {SECRET}"])
+            turn.model_response(text=f"I do {SECRET}", stop_reason="end")
+            for word in ("deny", "reply", "fail", "run"):
+                args = {"command": f"{word} {SECRET}", SECRET: [1, {SECRET: SECRET}]}
+                turn.call_tool("bash", args, execute=lambda **_: {"stdout": SECRET, SECRET: 1})
+
+            def broken(**_: object) -> None:
+                raise OSError(SECRET)
+
+            with contextlib.suppress(OSError):
+                turn.call_tool("bash", {"command": SECRET}, execute=broken)
+            turn.complete(f"done {SECRET}")
+    made.fire(events.Error(error_type="Oops", message=SECRET))
+
+
+def test_payload_free_mode_keeps_no_text_of_any_payload(tmp_path: Path) -> None:
+    for mode in ("full", "hash"):
+        project = tmp_path / mode
+        with engine(project, Quoting(), Watching(), settings={"payloads": mode}) as made:
+            everything(made)
+    seen = {mode: trail(tmp_path / mode) for mode in ("full", "hash")}
+    assert [record["timing"] for record in seen["full"]] == [record["timing"] for record in seen["hash"]]
+    said = {field for record in seen["full"] for field in record if SECRET in json.dumps(record[field])}
+    # The text went through all of these, so the test would see it.
+    assert said >= {
+        "args", "result", "error", "event", "reason", "message", "code", "rewrites", "reply", "injected", "warnings",
+        "continue_reason", "recover", "failures", "hooks",
+    }  # fmt: skip
+    text = (tmp_path / "hash" / ".hookturn" / "audit.jsonl").read_text().lower()
+    for word in (SECRET, "you are", "please", "i do", "would deny"):
+        assert word not in text, word
+    assert verify(tmp_path / "hash" / ".hookturn" / "audit.jsonl").ok
+
+
+def test_facts_stay_in_payload_free_mode_and_equal_payloads_correlate(tmp_path: Path) -> None:
+    with engine(tmp_path, Hooks(start=Warn("hm")), settings={"payloads": "hash"}) as made:
+        call(made, "ls", "same", source="startup", model="m1")
+        call(made, "ls", "same", source="startup", model="m1")
+    records = trail(tmp_path)
+    ends = [record for record in records if record["timing"] == "post_tool_execution"]
+    assert ends[0]["result"] == ends[1]["result"] and ends[0]["args"] == ends[1]["args"]
+    assert (ends[0]["tool"], ends[0]["status"]) == ("bash", "ok")
+    assert records[0]["event"]["source"] == "startup"
 
 
 def test_long_texts_are_cut_without_halving_a_secret(tmp_path: Path) -> None:

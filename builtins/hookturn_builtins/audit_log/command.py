@@ -32,6 +32,15 @@ def add_parser(subparsers: Any) -> None:
     verify = _add(commands, "verify", run_verify, "check chain and anchors, and name the first bad line")
     verify.add_argument("--anchor", metavar="FILE", help="check an anchor that was kept elsewhere, too")
 
+    verify.add_argument(
+        "--head",
+        type=_hash,
+        action="append",
+        default=[],
+        metavar="HASH",
+        help="there has to be a record of this hash, as a commit's trailer names it; may be repeated",
+    )
+
     anchor = _add(
         commands, "anchor", run_anchor, "keep the trail's head outside the checkout now, and print it"
     )
@@ -108,6 +117,15 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _hash(text: str) -> str:
+    from argparse import ArgumentTypeError
+    from re import fullmatch
+
+    if not fullmatch("[0-9a-f]{64}", text):
+        raise ArgumentTypeError(f"{text!r} is no SHA-256 of 64 hexadecimal digits")
+    return text
+
+
 def _usage(parser: argparse.ArgumentParser) -> int:
     parser.print_help()
     return 2
@@ -120,6 +138,15 @@ def _path(args: Any) -> str:
     if path is not None and not os.path.isdir(path):
         return path
     return plugin_file(args, "audit-log", Config, NAME, folder=path)
+
+
+def _existing(args: Any) -> str:
+    from .reading import files
+
+    path = _path(args)
+    if not files(path):
+        raise HookturnError(f"{path}: there is no trail")
+    return path
 
 
 def _unreadable(path: str, error: OSError) -> HookturnError:
@@ -163,7 +190,7 @@ def run_verify(args: Any) -> int:
         kept = anchors.read()
         if args.anchor is not None:
             kept += anchors.read_copy(args.anchor)
-        report = verify(path, [(anchor.number, anchor.hash) for anchor in kept])
+        report = verify(path, [(anchor.number, anchor.hash) for anchor in kept], args.head)
     except DamagedAnchorsError as error:
         report = Report().bad(error.file, error.line, error.cause)
     except OSError as error:
@@ -223,11 +250,9 @@ def run_anchor(args: Any) -> int:
 
 def run_tail(args: Any) -> int:
     """Print the newest records, oldest of them first; with ``--follow`` go on until it is interrupted."""
-    from .reading import POLL_SECONDS, Follower, files
+    from .reading import POLL_SECONDS, Follower
 
-    path = _path(args)
-    if not args.follow and not files(path):
-        raise HookturnError(f"{path}: there is no trail")
+    path = _path(args) if args.follow else _existing(args)
     follower = Follower(path)
     try:
         lines = follower.begin(args.lines)
@@ -295,7 +320,7 @@ def run_query(args: Any) -> int:
     """Print the records that fit, oldest first."""
     from .index import search
 
-    path = _path(args)
+    path = _existing(args)
     filters = _filters(args)
     try:
         records = search(path, filters, args.limit)
@@ -320,7 +345,7 @@ def run_export(args: Any) -> int:
     from .export import write
     from .index import search
 
-    path = _path(args)
+    path = _existing(args)
     records = search(path, _filters(args), args.limit)
     written = 0
     made: list[dict[str, Any]] = []
@@ -351,7 +376,7 @@ def run_stats(args: Any) -> int:
     """Count the records that fit."""
     from .index import figures
 
-    path = _path(args)
+    path = _existing(args)
     try:
         found = figures(path, _filters(args))
     except OSError as error:

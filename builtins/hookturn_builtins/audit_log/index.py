@@ -111,8 +111,8 @@ class Filters:
             return True
         wanted = self.text.casefold()
         plain = self.text.isascii() and self.text.isprintable() and not set(self.text) & {'"', "\\"}
-        if plain and wanted.encode("ascii") not in line.lower():
-            return False  # such a text stands in the line as it is
+        if plain and b"\\u" not in line and wanted.encode("ascii") not in line.lower():
+            return False  # such a text stands in such a line as it is
         return any(wanted in text.casefold() for text in _texts(record))
 
 
@@ -289,8 +289,6 @@ def look_up(path: str, question: Callable[[sqlite3.Connection], Any]) -> Any:
 
     path = os.path.abspath(path)
     folder = Anchors(path).folder
-    if not files(path):
-        raise FileNotFoundError(2, "there is no trail", path)
     try:
         private_dir(folder)
         with FileLock(os.path.join(folder, "index.lock"), timeout=60):

@@ -108,7 +108,11 @@ class Follower:
     def begin(self, count: int) -> list[bytes]:
         """Return the last ``count`` lines, oldest first; ``read`` goes on behind them."""
         found: list[bytes] = []
-        source = self._source if self._open(self.path) else None
+        if not self._open(self.path):  # not begun, or being rotated
+            before = segments(self.path)
+            if before:
+                self._open(before[-1])
+        source = self._source
         if source is not None:
             end = source.seek(0, os.SEEK_END)
             found = _last(source, end, count)
@@ -161,19 +165,28 @@ class Follower:
 
     def _next(self) -> bool:
         """Go on to the file after ours, if ours is finished and there is one."""
-        if self._source is None:
-            return self._open(self.path)
-        ours = os.fstat(self._source.fileno())
-        found = files(self.path)
-        places = [number for number, file in enumerate(found) if _is(file, ours)]
-        if places and places[0] + 1 == len(found):
-            return False
-        # Ours may have been removed; then only what is written from now on is sure to be new.
-        following = found[places[0] + 1] if places else self.path
-        if self._source.read(1):  # written before it was rotated, after we looked
-            self._source.seek(-1, os.SEEK_CUR)
+        source = self._source
+        if source is None:
+            begun = files(self.path)
+            return bool(begun) and self._open(begun[0])
+        before = segments(self.path)
+        ours = os.fstat(source.fileno())
+        place = next((number for number, file in enumerate(before) if _is(file, ours)), -1)
+        if place < 0 and ours.st_nlink:
+            return False  # it is still written to, or gets its new name right now
+        if source.read(1):  # written before it was rotated, after we looked
+            source.seek(-1, os.SEEK_CUR)
             return True
-        return self._open(following)
+        if 0 <= place < len(before) - 1:
+            return self._open(before[place + 1])
+        self._source = None
+        if self._open(self.path) and segments(self.path) == before:
+            source.close()
+            return True
+        # There is none yet, or another one was begun and ended meanwhile: look again.
+        self.close()
+        self._source = source
+        return False
 
     def _open(self, file: str) -> bool:
         try:

@@ -56,13 +56,16 @@ class Report:
         return {"schema": 1, **vars(self)}
 
 
-def verify(path: str | os.PathLike[str], anchors: Iterable[tuple[int, str]] = ()) -> Report:
+def verify(
+    path: str | os.PathLike[str], anchors: Iterable[tuple[int, str]] = (), heads: Iterable[str] = ()
+) -> Report:
     """Verify a trail with all its older files.
 
     Parameters:
         path: the file that is written to, such as ``.hookturn/audit.jsonl``.
         anchors: (number of a record, SHA-256 of its line in hexadecimal digits), as they were kept elsewhere;
             without them a cut-off end cannot be found.
+        heads: SHA-256 of lines that have to be there, wherever.
 
     Raises:
         OSError: when a file cannot be read; FileNotFoundError when there is neither a trail nor an anchor.
@@ -70,6 +73,7 @@ def verify(path: str | os.PathLike[str], anchors: Iterable[tuple[int, str]] = ()
     report = Report()
     path = os.path.abspath(path)
     kept = _Kept(anchors, report)
+    wanted = set(heads)
     if not files(path):
         if not kept.numbers:
             raise FileNotFoundError(2, "there is no trail", path)
@@ -104,12 +108,16 @@ def verify(path: str | os.PathLike[str], anchors: Iterable[tuple[int, str]] = ()
                 return report.bad(
                     file, number, "an anchor names another record here: the trail was rewritten"
                 )
+            if wanted:
+                wanted.discard(digest)
             head = digest
             block = [line]
             places = []
     report.head = head or hash_block(block)
     if kept.numbers:
         return kept.gone(file, number)
+    if wanted:
+        return report.bad(file, number, f"no record up to here has the hash {min(wanted)}")
     return report
 
 
