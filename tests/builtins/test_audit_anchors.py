@@ -290,13 +290,25 @@ def test_a_long_session_is_anchored_on_its_way(tmp_path: Path, monkeypatch: pyte
         assert [anchor.number for anchor in Anchors(path).read()] == [4, 8]
 
 
-def test_a_shortened_trail_is_said_at_the_next_sessions_end(tmp_path: Path, hook_log) -> None:
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_shortened_trail_is_said_by_the_next_session_once(tmp_path: Path, hook_log, left: int) -> None:
     session(tmp_path, 3)
-    os.unlink(tmp_path / ".hookturn" / "audit.jsonl")
-    session(tmp_path, 1)
-    [message] = hook_log.of("audit-log")
-    assert "has 1 records where an anchor names 3" in message
-    assert not checked(tmp_path / ".hookturn" / "audit.jsonl").ok
+    path = tmp_path / ".hookturn" / "audit.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
+    with engine(tmp_path) as made, made.session() as one:
+        [message] = hook_log.of("audit-log")
+        assert f"has {left} of the 3 records that an anchor names" in message
+        with one.turn() as turn:
+            turn.call_tool("bash", {"command": "ls"}, execute=lambda **_: "a")
+    assert len(hook_log.of("audit-log")) == 1
+    assert not checked(path).ok
+
+
+def test_a_session_begins_by_anchoring_what_a_killed_one_left(tmp_path: Path) -> None:
+    path = tmp_path / ".hookturn" / "audit.jsonl"
+    fill(path, 3)
+    with engine(tmp_path) as made, made.session():
+        assert [anchor.number for anchor in Anchors(path).read()] == [3]
 
 
 def test_anchors_that_cannot_be_written_are_said_and_cost_no_record(tmp_path: Path, hook_log) -> None:
@@ -409,3 +421,19 @@ def test_anchors_are_begun_afresh_on_request(path: Path, capsys) -> None:
 def test_there_is_nothing_to_anchor(tmp_path: Path, capsys) -> None:
     assert main(["audit", "anchor", str(tmp_path / "none.jsonl")]) == 1
     assert "no record to anchor" in capsys.readouterr().err
+
+
+def test_verify_names_the_second_trail(tmp_path: Path, capsys) -> None:
+    session(tmp_path, 1)
+    assert main(["audit", "verify", "--json", "--project", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)["elsewhere"] == ""
+    path = tmp_path / ".hookturn" / "audit.jsonl"
+    path.rename(tmp_path / "away")
+    path.mkdir()
+    session(tmp_path, 1)
+    path.rmdir()
+    (tmp_path / "away").rename(path)
+    assert main(["audit", "verify", "--project", str(tmp_path)]) == 0
+    [second] = state_root().glob("projects/*/audit.jsonl")
+    assert f"could not be written here are in {second}" in capsys.readouterr().out
+    assert verify(second).records == 1

@@ -435,6 +435,44 @@ def test_degrade_writes_elsewhere_says_so_once_and_tells_the_trail_later(tmp_pat
     assert "missed" not in again[1]
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("policy", ["degrade", "deny", "ignore"])
+def test_a_full_disk_is_treated_by_the_policy_and_survived(tmp_path: Path, policy: str, hook_log) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a tmpfs cannot be mounted here")
+    try:
+        with (
+            engine(disk, Hooks(pre=Warn("look")), settings={"on_failure": policy}) as made,
+            made.session() as session,
+            session.turn() as turn,
+        ):
+            ran = [
+                turn.call_tool("bash", {"command": f"{number} {'x ' * 5000}"}, execute=lambda **_: "").status
+                for number in range(30)
+            ]
+            subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+            after = turn.call_tool("bash", {"command": "after"}, execute=lambda **_: "")
+        assert set(ran) == ({"ok", "denied"} if policy == "deny" else {"ok"})
+        assert after.status == "ok"
+        assert bool(degraded()) == (policy == "degrade")
+        assert bool(hook_log.of("audit-log")) == (policy != "ignore")
+        path = disk / ".hookturn" / "audit.jsonl"
+        assert verify(path).ok
+        records = trail(disk)
+        assert records[-1]["args"] == {"command": "after"}
+        missed = next((record["missed"] for record in records if "missed" in record), None)
+        if policy == "degrade":
+            assert missed == {"elsewhere": len(degraded()), "lost": 0}
+            assert len(records) + len(degraded()) == 2 * (len(ran) + 1)
+        elif policy == "ignore":
+            assert missed is not None and missed["lost"] > 0
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
 def test_degrade_without_a_second_place_counts_what_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hook_log
 ) -> None:

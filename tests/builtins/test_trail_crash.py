@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hookturn_builtins.audit_log.anchors import Anchors
 from hookturn_builtins.audit_log.trail import Trail, segments
 from hookturn_builtins.audit_log.verify import verify
 
@@ -129,3 +130,43 @@ def test_refused_at_every_system_call(tmp_path: Path, error: str) -> None:
             acknowledged += numbers
             check(path, acknowledged, inject)
     assert refusals or error == "EINTR"
+
+
+ANCHORER = """
+import sys
+from hookturn_builtins.audit_log.anchors import Anchors
+Anchors(sys.argv[1]).add()
+print("done", flush=True)
+"""
+
+
+@pytest.mark.timeout(600)
+def test_killed_at_every_system_call_of_anchoring(tmp_path: Path) -> None:
+    if not can_trace():
+        pytest.skip("strace may not trace here")
+    path = tmp_path / "audit.jsonl"
+    trail = Trail(path)
+    trail.append({"agent": "a", "schema": 1, "turn": 0})
+    anchors = Anchors(path)
+    at = acknowledged = 0
+    done = False
+    while not done:
+        at += 1
+        if at % 8 == 0:  # the first anchor, with its key, and later ones
+            shutil.rmtree(anchors.folder)
+            acknowledged = 0
+        trail.append({"agent": "a", "schema": 1, "turn": at})
+        command = ["strace", "-f", "-o", "/dev/null", "-P", str(path), "-P", anchors.folder]
+        for name in ("anchors", "anchors.key", "lock"):
+            command += ["-P", str(Path(anchors.folder, name))]
+        command += ["-e", f"inject=all:signal=SIGKILL:when={at}", sys.executable, "-c", ANCHORER, str(path)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run.returncode == 0
+        kept = anchors.read()
+        if "done" in run.stdout:
+            acknowledged += 1
+        assert len(kept) >= acknowledged, at
+        report = verify(path, [(anchor.number, anchor.hash) for anchor in kept])
+        assert report.ok, (at, report.cause)
+    assert at > 10
+    assert anchors.add() is not None

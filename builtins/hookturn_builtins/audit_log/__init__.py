@@ -83,12 +83,16 @@ class AuditLog:
         out = event.outcome
         of = event.of
         speaks = out.hooks or out.decision is not None or of == "post_tool_execution"
-        if not speaks and of != "on_session_end":
+        if not speaks and of not in ("on_session_start", "on_session_end"):
             return None
         key = (event.session_id, event.dry_run)
         place = self._places.get(key)
         if place is None:
             place = self._place(key, event, ctx)
+        if of == "on_session_start":
+            # Whatever a session that was killed left: before this one can touch it.
+            anchored = place.anchor(ctx, first=True)
+            return (place.record(event, ctx) if speaks else None) or anchored
         answer = place.record(event, ctx) if speaks else None
         if of == "on_session_end":
             return place.anchor(ctx) or answer
@@ -142,6 +146,7 @@ class _Place:
         self._second: Trail | None = None
         self._recorder: Recorder | None = None
         self._failing = False
+        self._told = False  # what is wrong with the anchors
         self._elsewhere = 0  # records since the last one that the trail itself took
         self._lost = 0
 
@@ -167,8 +172,13 @@ class _Place:
                 return Warn(f"The audit trail {self.path} is written again.")
         return None
 
-    def anchor(self, ctx: Context) -> Answer | None:
-        """Keep the trail's head outside the checkout, so that ``verify`` finds it when its end is cut off."""
+    def anchor(self, ctx: Context, *, first: bool = False) -> Answer | None:
+        """Keep the trail's head outside the checkout, so that ``verify`` finds it when its end is cut off.
+
+        Parameters:
+            ctx: for the log.
+            first: the session begins; what hinders then shows again at its end, or with its records.
+        """
         if self.dry_run:
             return None
         from .anchors import Anchors, DamagedAnchorsError
@@ -177,16 +187,20 @@ class _Place:
             anchors = Anchors(self.path)
             made = anchors.add()
         except (OSError, DamagedAnchorsError) as error:
+            if first and isinstance(error, OSError):
+                return None
             text = f"The audit trail {self.path} cannot be anchored ({type(error).__name__}: {error})."
         else:
-            if made is None or made.number >= anchors.highest:
+            number = made.number if made is not None else 0
+            if number >= anchors.highest:
                 return None
             text = (
-                f"The audit trail {self.path} has {made.number} records where an anchor names {anchors.highest}; "
+                f"The audit trail {self.path} has {number:,} of the {anchors.highest:,} records that an anchor names; "
                 "`hookturn audit verify` tells more."
             )
-        if self.config.on_failure == "ignore":
+        if self._told or self.config.on_failure == "ignore":
             return None
+        self._told = True
         ctx.log.warning("{}", text)
         return Warn(text)
 
@@ -216,16 +230,11 @@ class _Place:
 
         if not self.dry_run:
             try:
-                return workspace_key(self._state())
+                return workspace_key(os.path.dirname(second_trail(self.project)))
             except OSError:
                 # Without a state folder nothing can be compared between processes; records matter more.
                 return os.urandom(32)
         return os.urandom(32)
-
-    def _state(self) -> str:
-        from hookturn.paths import project_hash, state_root
-
-        return os.path.join(state_root(), "projects", project_hash(self.project))
 
     def _degrade(self, event: OutcomeEvent, error: Exception, ctx: Context) -> Answer | None:
         """Write the record to the state folder, or count it as lost; say so when it begins."""
@@ -237,7 +246,7 @@ class _Place:
         if self.config.on_failure == "degrade" and not self.dry_run:
             try:
                 if self._second is None:
-                    self._second = Trail(os.path.join(self._state(), "audit.jsonl"))
+                    self._second = Trail(second_trail(self.project))
                 if self._recorder is None:
                     self._recorder = Recorder(self._key(), self.config.payloads, self.config.max_chars)
                 self._second.append({**self._recorder.make(event), "instead_of": self.path})
@@ -262,6 +271,13 @@ class _Place:
         for trail in (self._trail, self._second):
             if trail is not None:
                 trail.close()
+
+
+def second_trail(project: str) -> str:
+    """Return where the records of a project go that its trail cannot take: in the user's state folder."""
+    from hookturn.paths import project_hash, state_root
+
+    return os.path.join(state_root(), "projects", project_hash(project), "audit.jsonl")
 
 
 def plugin(config: Config | None = None) -> Any:

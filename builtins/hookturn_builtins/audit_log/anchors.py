@@ -72,6 +72,10 @@ class Anchor:
         self.hash = hash
         self.note = note
 
+    def names(self, newest: Head) -> bool:
+        """Tell whether it is an anchor of this head."""
+        return (self.number, self.hash) == (newest.written, newest.hash)
+
 
 class Anchors:
     """The anchors of one trail, in the user's state folder.
@@ -153,18 +157,21 @@ class Anchors:
             OSError: when it cannot be written, or the trail not be read.
         """
         if head(self.path) is None:
+            if not afresh:
+                self.highest = _highest(self.read())
             return None
         private_dir(self.folder)
         with FileLock(os.path.join(self.folder, "lock"), timeout=2):
             if afresh and os.path.lexists(self.file):
                 os.replace(self.file, self._aside())
             known = self.read()
-            self.highest = max((anchor.number for anchor in known), default=0)
+            self.highest = _highest(known)
+            newest = head(self.path)
+            if newest is not None and known and known[-1].names(newest):
+                return known[-1]
             newest = head(self.path, durable=True)
             if newest is None:
                 return None
-            if known and (known[-1].number, known[-1].hash) == (newest.written, newest.hash):
-                return known[-1]
             made = self._make(newest)
             self.highest = max(self.highest, made.number)
             notes = [anchor.note for anchor in [*known[1 - MOST :], made]]
@@ -199,6 +206,10 @@ class Anchors:
         while os.path.lexists(f"{self.file}.{number}"):
             number += 1
         return f"{self.file}.{number}"
+
+
+def _highest(anchors: list[Anchor]) -> int:
+    return max((anchor.number for anchor in anchors), default=0)
 
 
 def _same(signature: str, expected: bytes) -> bool:

@@ -195,8 +195,9 @@ def run_verify(args: Any) -> int:
         report = Report().bad(error.file, error.line, error.cause)
     except OSError as error:
         raise _unreadable(error.filename or path, error) from error
+    elsewhere = _elsewhere(args)
     if args.json:
-        emit(report.to_json())
+        emit({**report.to_json(), "elsewhere": elsewhere})
     elif report.ok:
         _print_whole(path, report, anchors)
     else:
@@ -204,7 +205,20 @@ def run_verify(args: Any) -> int:
         print(f"{printable(report.file)}{where}: {report.cause}")
         if report.records:
             print(f"  {count(report.records, 'record')} read before that")
+    if elsewhere and not args.json:
+        print(f"  records that could not be written here are in {printable(elsewhere)}")
     return 0 if report.ok else 1
+
+
+def _elsewhere(args: Any) -> str:
+    """Return the project's second trail, which gets what the first one cannot take, or "" when there is none."""
+    from . import second_trail
+
+    if args.path is not None and not os.path.isdir(args.path):
+        return ""
+    root, _ = args.settings("audit-log", args.path)
+    path = second_trail(root)
+    return path if os.path.lexists(path) else ""
 
 
 def _print_whole(path: str, report: Report, anchors: Anchors) -> None:
