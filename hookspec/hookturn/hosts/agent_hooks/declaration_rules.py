@@ -91,7 +91,7 @@ _SHAPE: dict[str, Any] = {
     "bindings": None,
     "extensions": None,
 }
-_BINDING = dict.fromkeys(("id", "kind", "config", "at", "timeout_ms"))
+_BINDING: dict[str, Any] = dict.fromkeys(("id", "kind", "config", "at", "timeout_ms"))
 
 
 def unknown_members(document: dict[str, Any]) -> Findings:

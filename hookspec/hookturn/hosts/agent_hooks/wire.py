@@ -223,17 +223,16 @@ def replaced(value: Any, path: str, new: Any) -> Any:
     segments = _segments(path)
     if not segments:
         return new
-    place = value
-    for number, segment in enumerate(segments):
-        fits = (isinstance(place, dict) and isinstance(segment, str) and segment in place) or (
-            isinstance(place, list) and isinstance(segment, int) and segment < len(place)
+    holders: list[Any] = [value]
+    for segment in segments:
+        place = holders[-1]
+        fits = (isinstance(segment, str) and isinstance(place, dict) and segment in place) or (
+            isinstance(segment, int) and isinstance(place, list) and segment < len(place)
         )
         if not fits:
             raise RefusedAnswer(f"there is nothing at {path!r:.200}", "rewrite_failed")
-        if number < len(segments) - 1:
-            place = place[segment]
-        else:
-            place[segment] = new
+        holders.append(holders[-1][segment])
+    holders[-2][segments[-1]] = new
     return value
 
 
