@@ -186,7 +186,7 @@ class Group(Exception):
         "no exception",
         7,
     ],
-    ids=repr_of if (repr_of := lambda value: type(value).__name__) else None,
+    ids=lambda value: type(value).__name__,
 )
 def test_odd_exceptions_are_recorded(tmp_path: Path, exception: object) -> None:
     with engine(tmp_path) as made:

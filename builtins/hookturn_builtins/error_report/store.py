@@ -61,8 +61,8 @@ ON CONFLICT (error, session_id) DO UPDATE SET
 """
 
 _TRIM_SESSIONS = """
-DELETE FROM sessions WHERE error = ?1 AND session_id IN (
-    SELECT session_id FROM sessions WHERE error = ?1 ORDER BY last_seen DESC LIMIT -1 OFFSET ?2
+DELETE FROM sessions WHERE error = :error AND session_id IN (
+    SELECT session_id FROM sessions WHERE error = :error ORDER BY last_seen DESC LIMIT -1 OFFSET :kept
 )
 """
 
@@ -117,7 +117,7 @@ class Store:
         ).fetchone()
         time = values["time"]
         connection.execute(_ADD_SESSION, (number, values["session_id"], time, time))
-        connection.execute(_TRIM_SESSIONS, (number, MAX_SESSIONS))
+        connection.execute(_TRIM_SESSIONS, {"error": number, "kept": MAX_SESSIONS})
         if connection.execute(_TRIM, (self._max_errors,)).rowcount:
             connection.execute(_TRIM_ORPHANS)
 
