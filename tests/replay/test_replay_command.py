@@ -189,3 +189,13 @@ def test_hostile_texts_reach_no_terminal(tmp_path: Path) -> None:
     assert b"\x1b" not in out
     assert b"\x07" not in out
     assert b"owned" in out
+
+
+def test_a_tools_name_reaches_no_terminal_either(tmp_path: Path) -> None:
+    (tmp_path / "with.yaml").write_text('permissions: {ask: ["*"]}\n')
+    file = tmp_path / "own.jsonl"
+    event = {"timing": "pre_tool_execution", "session_id": "s", "tool": "x\x1b]0;owned\x07\u202e\x9b1m"}
+    file.write_text(json.dumps(event) + "\n")
+    out = replay(tmp_path, str(file), "--with", "with.yaml").stdout.decode()
+    assert "would ask" in out
+    assert not [line for line in out.splitlines() if not line.isprintable()]

@@ -59,6 +59,7 @@ class Timeline(Silent):
         return f"\033[{code}m{text}\033[0m" if self._colour else text
 
     def _line(self, text: str, code: str = "") -> None:
+        text = printable(text)  # whatever a part of it comes from
         cut = text if len(text) <= self._width else text[: self._width - 1] + "…"
         self._write(self._paint(cut, code) if code else cut)
 
@@ -143,15 +144,16 @@ class Timeline(Silent):
 
 def one_line(text: str, limit: int = 300) -> str:
     """Return a text's beginning on one line, control characters and lone surrogates escaped."""
-    out = []
-    for char in text[:limit]:
-        if char in "\n\r\t":
-            out.append(" ")
-        elif char.isprintable():
-            out.append(char)
-        else:
-            out.append(ascii(char)[1:-1])
-    return "".join(out).strip() + ("…" if len(text) > limit else "")
+    return printable(text[:limit]).strip() + ("…" if len(text) > limit else "")
+
+
+def printable(text: str) -> str:
+    """Return a text with line ends and tabs as blanks, and whatever else a terminal might obey escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else " " if char in "\n\r\t" else ascii(char)[1:-1] for char in text
+    )
 
 
 def brief(args: Any) -> str:
