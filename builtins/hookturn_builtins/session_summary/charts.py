@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from .collect import KINDS, joined
+from .collect import KINDS, pairs
 from .texts import seconds
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ LANE = 18
 def fewer(columns: list[Column]) -> list[Column]:
     """Return the columns, neighbours joined until a chart can show them."""
     while len(columns) > COLUMNS:
-        columns = [joined(*columns[at : at + 2]) for at in range(0, len(columns), 2)]
+        columns = pairs(columns)
     return columns
 
 
@@ -77,7 +77,7 @@ def by_turn(
         y = floor - room * part
         out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
         out.append(f'<text class="axis end" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(show(top * part))}</text>')
-    step = (WIDTH - LEFT) / max(len(columns), 1)
+    step = (WIDTH - LEFT - 10) / max(len(columns), 1)
     wide = min(step * 0.75, 40)
     every = max(1, -(-len(columns) // 15))
     for index, column in enumerate(columns):

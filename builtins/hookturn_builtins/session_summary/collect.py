@@ -260,6 +260,7 @@ class Column:
     seconds: float
     tool_seconds: float
     hook_seconds: float
+    turns: int = 1
 
 
 @dataclass(slots=True)
@@ -455,7 +456,7 @@ class _Line:
 
     def text(self, name: str) -> str:
         value = self.values.get(name)
-        return value if value.__class__ is str else ""
+        return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> float:
         value = self.values.get(name)
@@ -466,7 +467,7 @@ class _Line:
 
     def items(self, name: str) -> list[Any]:
         value = self.values.get(name)
-        return value if value.__class__ is list else []
+        return value if isinstance(value, list) else []
 
     def texts(self, name: str) -> list[str]:
         return [item for item in self.items(name) if item.__class__ is str]
@@ -477,7 +478,7 @@ class _Line:
 
     def inner(self, name: str) -> _Line | None:
         value = self.values.get(name)
-        return _Line(value) if value.__class__ is dict else None
+        return _Line(value) if isinstance(value, dict) else None
 
 
 def _number(value: Any) -> float:
@@ -497,6 +498,7 @@ class _Reader:
         self.early: list[Entry] = []  # what hooks said of the prompts that wait
         self.clock = 0.0
         self.skipped = 0
+        self.group = 1  # turns in a column, so that all but the last have as many
 
     def feed(self, line: _Line) -> None:
         report = self.report
@@ -589,9 +591,13 @@ class _Reader:
         report.busy += took
         tokens = [a + b for a, b in zip(turn.tokens, turn.below, strict=True)]
         column = Column(turn.number, turn.number, tokens, took, turn.tool_seconds, turn.hook_seconds)
-        report.columns.append(column)
+        if report.columns and report.columns[-1].turns < self.group:
+            report.columns[-1] = joined(report.columns[-1], column)
+        else:
+            report.columns.append(column)
         if len(report.columns) > 2 * MAX_COLUMNS:
-            report.columns = [joined(*report.columns[at : at + 2]) for at in range(0, len(report.columns), 2)]
+            report.columns = pairs(report.columns)
+            self.group *= 2
         for start, length, kind, status in turn.marks:
             report.marks.append((self.clock + min(max(start, 0.0), took), length, kind, status))
         turn.marks.clear()
@@ -611,8 +617,10 @@ class _Reader:
             self.thin(turn.marks)
 
     def thin(self, marks: list[tuple[float, float, str, str]]) -> None:
-        """Take out every second call; from now on fewer are noted."""
-        del marks[::2]
+        """Take out every second call that went well; from now on fewer are noted."""
+        marks[:] = [mark for place, mark in enumerate(marks) if place % 2 or mark[3] not in ("ok", "replied")]
+        if len(marks) > MAX_MARKS:
+            del marks[::2]
         self.report.every *= 2
 
     # -- lines --------------------------------------------------------------------------------------
@@ -835,6 +843,11 @@ class _Reader:
     }
 
 
+def pairs(columns: list[Column]) -> list[Column]:
+    """Return half as many columns, neighbours joined."""
+    return [joined(*columns[at : at + 2]) for at in range(0, len(columns), 2)]
+
+
 def joined(one: Column, other: Column | None = None) -> Column:
     """Return two neighbouring columns as one."""
     if other is None:
@@ -846,4 +859,5 @@ def joined(one: Column, other: Column | None = None) -> Column:
         one.seconds + other.seconds,
         one.tool_seconds + other.tool_seconds,
         one.hook_seconds + other.hook_seconds,
+        one.turns + other.turns,
     )

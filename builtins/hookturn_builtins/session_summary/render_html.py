@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 FOLD = 400
 """Characters after which a text is folded."""
 
+ROWS = 20
+"""Rows after which a list is folded."""
+
 OPEN_TURNS = 3
 """Turns are shown unfolded where there are no more than these."""
 
@@ -198,6 +201,15 @@ def _gap(left_out: int, thing: str) -> str:
     return f'<p class="gap">{count(left_out, thing)} in the middle left out here.</p>'
 
 
+def _folded(content: str, number: int, thing: str) -> str:
+    """Return a list as it is, a long one folded."""
+    return (
+        content
+        if number <= ROWS
+        else f"<details><summary>{count(number, thing)}</summary>{content}</details>"
+    )
+
+
 def _link(place: int, places: set[int]) -> str:
     if not place:
         return "–"
@@ -224,7 +236,7 @@ def _asked(report: Report, places: set[int]) -> Section | None:
     content = f'<ol class="asked">{"".join(map(item, report.prompts.first))}</ol>'
     if report.prompts.left_out:
         content += f'{_gap(report.prompts.left_out, "prompt")}<ol class="asked">{"".join(map(item, report.prompts.last))}</ol>'
-    return "asked", "Asked and answered", content
+    return "asked", "Asked and answered", _folded(content, report.prompts.count, "prompt")
 
 
 def _rows(name: str, title: str, by: str, kept: Kept[Row], places: set[int]) -> Section | None:
@@ -244,7 +256,7 @@ def _rows(name: str, title: str, by: str, kept: Kept[Row], places: set[int]) -> 
     content = table(kept.first, f"What was {name}" if name == "denied" else "What failed")
     if kept.left_out:
         content += _gap(kept.left_out, "row") + table(kept.last, f"{title}, the last ones")
-    return name, title, content
+    return name, title, _folded(content, kept.count, "row")
 
 
 def _changed(report: Report) -> Section | None:
@@ -256,8 +268,7 @@ def _changed(report: Report) -> Section | None:
         for path, times in sorted(report.changed.items())
     ]
     content = _table("Files that tools changed by name", ("File", "Times"), rows, numbers=(1,))
-    if len(rows) > 20:
-        content = f"<details><summary>{count(len(rows), 'file')}</summary>{content}</details>"
+    content = _folded(content, len(rows), "file")
     if report.changed_left_out:
         content += f'<p class="gap">and {report.changed_left_out:,} more changes of others.</p>'
     return "changed", "Changed", f"{content}<p>What shell commands changed is not known.</p>"
@@ -267,7 +278,7 @@ def _time(report: Report) -> Section | None:
     columns = fewer(report.columns)
     if not columns:
         return None
-    thinned = f" Every {report.every}th call is drawn, and all that failed." if report.every > 1 else ""
+    thinned = f" About one of {report.every} calls that went well is drawn." if report.every > 1 else ""
     marks = _figure(
         "calls",
         "Calls over time",
@@ -278,6 +289,7 @@ def _time(report: Report) -> Section | None:
         f"tall hollow ones were denied.{thinned}",
         "",
     )  # fmt: skip
+    each = f"<p>A column stands for {columns[0].turns:,} turns.</p>" if columns[0].turns > 1 else ""
     times = [
         ("hooks", "s-hook", _hook_part),
         ("tools", "s-tool", _tool_part),
@@ -287,7 +299,7 @@ def _time(report: Report) -> Section | None:
         "time",
         "Time by turn",
         by_turn("Time by turn; the table below has the figures", columns, times, seconds),
-        _legend(times),
+        each + _legend(times),
         _table(
             "Time by turn, in figures",
             ("Turn", "Hooks", "Tools", "Model and agent", "All"),
@@ -313,7 +325,7 @@ def _time(report: Report) -> Section | None:
             "tokens",
             "Tokens by turn",
             by_turn("Tokens by turn; the table below has the figures", columns, parts, _number),
-            _legend(parts),
+            each + _legend(parts),
             _table(
                 "Tokens by turn, in figures",
                 ("Turn", "In", "Out", "From the cache", "Into the cache"),

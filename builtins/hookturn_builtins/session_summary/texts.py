@@ -44,6 +44,8 @@ def seconds(value: float | None) -> str:
     """Return a duration as people say it: ``8 ms``, ``3.2 s``, ``4 min 5 s``, ``2 h 10 min``."""
     if value is None:
         return "–"
+    if value < 0.01:
+        return f"{value * 1000:.1f} ms" if value else "0 s"
     if value < 1:
         return f"{value * 1000:.0f} ms"
     if value < 60:
