@@ -40,6 +40,13 @@ JUNK = (
     {"a": None},
     [{"type": "text"}],
     2**70,
+    10**400,
+    float("inf"),
+    float("nan"),
+    "Exit Code: " + "9" * 5000,
+    "Process exited with code " + "9" * 5000,
+    "<exited with exit code " + "9" * 5000 + ">",
+    "2026-01-01T00:00:   nanZ",
 )
 
 

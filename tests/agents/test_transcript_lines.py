@@ -285,6 +285,9 @@ def test_seen_forgets_only_what_is_far_behind():
         ("1970-01-01T00:00:00.000Z", 0.0),
         ("2026-13-30T18:20:34.485Z", None),
         ("2026-11-30Txx:20:34.485Z", None),
+        ("2026-11-30T18:20:   nanZ", None),
+        ("2026-11-30T18:20:   infZ", None),
+        ("2026-11-30T99:20:34.485Z", None),
         ("yesterday", None),
         (None, None),
         ({}, None),
@@ -292,3 +295,26 @@ def test_seen_forgets_only_what_is_far_behind():
 )
 def test_times(text, seconds):
     assert r.moment(text) == (seconds if seconds is None else pytest.approx(seconds, abs=1e-6))
+
+
+class Dripping(io.RawIOBase):
+    """Gives one byte a read, as a slow pipe may."""
+
+    def __init__(self, content):
+        super().__init__()
+        self._content = io.BytesIO(content)
+
+    def read(self, size=-1):
+        return self._content.read(1)
+
+
+def test_a_slow_pipe_is_no_other_file(monkeypatch):
+    content = b"\xef\xbb\xbf" + b"".join(json.dumps(prompt(text)).encode() + b"\n" for text in "ab")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Dripping(content)))
+    assert [(number, item["uuid"]) for number, item in lines("-")] == [(1, "a"), (2, "b")]
+
+
+def test_closed_standard_input_is_an_os_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(OSError, match="standard input is closed"):
+        open_transcript("-")

@@ -250,3 +250,56 @@ def test_the_sample(told):
     assert "OnlyAnExample" in text
     assert {end.status for end in steps.of(r.ToolEnd)} >= {"ok", "error"}
     assert all(json.loads(line)["timing"] for line in text.splitlines())
+
+
+BEGIN = at("pre_tool_execution", tool="Bash", call_id="c1", args={"command": "ls"})
+FINISH = at("post_tool_execution", tool="Bash", call_id="c1")
+
+
+@pytest.mark.parametrize("duration", [10**400, float("inf"), float("nan"), -1, True, "1", None])
+def test_a_duration_that_cannot_be_is_none(told, duration):
+    assert told([BEGIN, {**FINISH, "duration": duration}]).end_of("c1").duration is None
+
+
+@pytest.mark.parametrize("count", [10**4000, float("inf"), float("nan"), -1, True, "1", None, []])
+def test_a_token_count_that_cannot_be_is_none(told, count):
+    steps = told(
+        [START, at("on_model_response", text="x", usage={"input_tokens": count, "output_tokens": 2})]
+    )
+    assert steps.of(r.Response)[0].usage == {"input_tokens": 0, "output_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {**FINISH, "status": "banana"},
+        {**FINISH, "status": ""},
+        {**FINISH, "status": 5},
+        at("on_event", type=""),
+        at("pre_tool_execution", tool=""),
+    ],
+)
+def test_a_line_that_no_session_takes_costs_only_itself(told, line):
+    steps = told([START, BEGIN, line, prompt("go"), DONE, END])
+    assert [step.line for step in steps.of(r.Skipped)] == [3]
+    assert steps.prompts == ["go"]
+    assert steps.end_of("c1").status == "unknown"
+
+
+def test_a_sub_agents_task_is_found_however_many_calls_are_open(told, monkeypatch):
+    from hookturn.replay import own
+
+    looked = []
+    monkeypatch.setattr(own, "lookup", lambda *words, real=own.lookup: looked.append(1) or real(*words))
+
+    def work(number):
+        looked.clear()
+        lines = [at("pre_tool_execution", tool="Task", call_id="t", args={"prompt": "review"})]
+        for n in range(number):
+            lines.append(at("pre_tool_execution", tool="Bash", call_id=f"c{n}", agent_id=f"a{n}"))
+        steps = told([*lines, *(at("on_turn_complete", agent_id=f"a{n}") for n in range(number))])
+        assert {begin.prompt for begin in steps.of(r.SubagentBegin)} == {"review"}
+        assert len(steps.of(r.SubagentEnd)) == len(steps.of(r.ToolEnd)) - 1 == number
+        return len(looked)
+
+    assert work(100) <= 5.5 * work(20)

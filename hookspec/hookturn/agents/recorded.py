@@ -395,7 +395,7 @@ def moment(value: object) -> float | None:
             clock = int(value[11:13]) * 3600 + int(value[14:16]) * 60 + float(value[17:23])
         except ValueError:
             return None
-        return _day[1] + clock
+        return _day[1] + clock if 0 <= clock < 86_461 else None  # not so for NaN; a leap second may be
     return parse_time(value)
 
 
@@ -447,6 +447,13 @@ def as_text(value: object) -> str:
 def as_dict(value: object) -> dict[str, Any]:
     """Return ``value`` if it is a dict, else an empty one: recordings are not to be trusted in their shapes."""
     return value if isinstance(value, dict) else {}
+
+
+def as_seconds(value: object) -> float | None:
+    """Return ``value`` if it is a duration that can be: a number of seconds from 0 on, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value < 1e18 else None  # not so for NaN
 
 
 def as_count(value: object) -> int:

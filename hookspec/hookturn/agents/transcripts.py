@@ -23,7 +23,6 @@ LINE_LIMIT = 64 * 1024 * 1024
 
 _CHUNK = 256 * 1024
 _HEAD = 2000  # lines that are looked at to recognise a format
-_HEAD_BYTES = 16 * 1024 * 1024
 
 
 class TranscriptError(HookturnError):
@@ -175,6 +174,8 @@ def lines(path: str, limit: int = LINE_LIMIT, *, file: str = "") -> Iterator[Lin
     if path == "-":
         from sys import stdin
 
+        if stdin is None:
+            raise OSError("standard input is closed")
         yield from _lines(stdin.buffer, limit, file)
         return
     with open(path, "rb", buffering=0) as stream:
@@ -184,6 +185,10 @@ def lines(path: str, limit: int = LINE_LIMIT, *, file: str = "") -> Iterator[Lin
 def _lines(stream: BinaryIO, limit: int, file: str) -> Iterator[Line]:
     parse = _parser(file)
     chunk = stream.read(_CHUNK)
+    more = chunk
+    while more and b"\n" not in chunk and len(chunk) < _CHUNK:  # a pipe gives what there is, be it one byte
+        more = stream.read(_CHUNK)
+        chunk += more
     if chunk.startswith(b"\xef\xbb\xbf"):
         chunk = chunk[3:]
     if chunk.split(b"\n", 1)[0].strip() in (b"{", b"["):

@@ -22,10 +22,13 @@ from ..agents.recorded import (
     ToolEnd,
     TurnEnd,
     arguments,
+    as_count,
     as_dict,
+    as_seconds,
     as_text,
     moment,
 )
+from ..engine.lifecycle import STATUSES
 from ..spec.errors import did_you_mean
 from ..spec.tools import lookup, mcp_of
 
@@ -100,6 +103,12 @@ def _problem(item: dict[str, Any]) -> str:
     for name in _TEXTS:
         if name in item and not isinstance(item[name], str):
             return f"{name} must be a text, not {type(item[name]).__name__}"
+    for name in ("tool", "type"):
+        if name in needed and not item[name]:
+            return f"{timing} needs {name}, a text that is not empty"
+    status = item.get("status", "ok")
+    if timing == "post_tool_execution" and not (isinstance(status, str) and status in STATUSES):
+        return f"unknown status {status!r}; one of {', '.join(STATUSES)}"[:300]
     return ""
 
 
@@ -111,6 +120,8 @@ class _Session:
         self.known: set[str] = set()  # ids of sub-agents that run
         self.texts: dict[str, str] = {}  # last answer of each agent
         self.calls: dict[str, OpenCall] = {}
+        self.by_agent: dict[str, dict[str, OpenCall]] = {}  # the same, by the agent that made them
+        self.tasks: dict[str, OpenCall] = {}  # those of them that start sub-agents
         self.message: Prompt | None = None  # received, and maybe told again as the prompt
         self.turn = False
         self.time: float | None = None
@@ -157,10 +168,8 @@ class _Session:
 
     def task(self) -> str:
         """Return what the sub-agent that starts now was asked, where an open call tells."""
-        for call in reversed(self.calls.values()):
-            if lookup(None, call.tool).kind == "agent":
-                return as_text(call.args.get("prompt")) or as_text(call.args.get("message"))
-        return ""
+        call = next(reversed(self.tasks.values()), None)
+        return "" if call is None else as_text(call.args.get("prompt")) or as_text(call.args.get("message"))
 
     def message_received(self, agent_id: str, item: dict[str, Any]) -> None:
         origin = as_text(item.get("origin")) or "user"
@@ -190,7 +199,7 @@ class _Session:
             Response(
                 text,
                 calls if isinstance(calls, list) else (),
-                {name: count for name, count in usage.items() if isinstance(count, int)},
+                {name: as_count(count) for name, count in usage.items()},
                 as_text(item.get("stop_reason")),
                 as_text(item.get("model")),
                 self.time,
@@ -231,20 +240,21 @@ class _Session:
         )
         self.opened(agent_id)
         call = self.calls[call_id] = OpenCall(call_id, tool, args, self.time, agent_id)
+        self.by_agent.setdefault(agent_id, {})[call_id] = call
+        if lookup(None, tool).kind == "agent":
+            self.tasks[call_id] = call
         self.out.append(ToolBegin(call_id, tool, args, mcp, self.time, self.number, agent_id))
         return call
 
     def tool_end(self, agent_id: str, item: dict[str, Any]) -> None:
         call = self.tool_begin(agent_id, item)
-        del self.calls[call.call_id]
-        duration = item.get("duration")
-        status = as_text(item.get("status")) or "ok"
+        self.closed(call)
         self.out.append(
             ToolEnd(
                 call.call_id,
                 item.get("result"),
-                status,
-                float(duration) if isinstance(duration, (int, float)) else None,
+                item.get("status", "ok"),
+                as_seconds(item.get("duration")),
                 as_text(item.get("error")) or as_text(item.get("reason")),
                 self.time,
                 self.number,
@@ -271,9 +281,17 @@ class _Session:
             self.close_calls("")
             self.out.append(TurnEnd(text, self.time, self.number))
 
+    def closed(self, call: OpenCall) -> None:
+        del self.calls[call.call_id]
+        own = self.by_agent[call.agent_id]
+        del own[call.call_id]
+        if not own:
+            del self.by_agent[call.agent_id]
+        self.tasks.pop(call.call_id, None)
+
     def close_calls(self, agent_id: str) -> None:
-        for call in [one for one in self.calls.values() if one.agent_id == agent_id]:
-            del self.calls[call.call_id]
+        for call in list(self.by_agent.get(agent_id, {}).values()):
+            self.closed(call)
             self.out.append(call.end(None, "unknown", time=self.time, line=self.number))
 
     def failed(self, agent_id: str, item: dict[str, Any]) -> None:

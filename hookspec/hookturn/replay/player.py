@@ -195,8 +195,8 @@ class Player:
 
     def _tool_end(self, step: r.ToolEnd) -> None:
         call = self._open.pop(step.call_id, None)
-        if call is None:
-            return  # refused in this replay: its one post has fired
+        if call is None or call.result is not None:
+            return  # refused in this replay, or closed with its turn: its one post has fired
         turn = self._need_turn(step)
         result = turn.end_tool(
             step.call_id,

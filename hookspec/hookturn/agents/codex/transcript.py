@@ -121,7 +121,7 @@ _USAGE = (
     ("reasoning_output_tokens", "reasoning_tokens"),
 )
 
-_EXITED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)\s*$", re.M)
+_EXITED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,10})\s*$", re.M)
 _RUNNING = re.compile(r"^Process running with session ID ", re.M)
 _DENIED = (
     "Command blocked by PreToolUse hook",

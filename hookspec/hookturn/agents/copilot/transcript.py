@@ -90,7 +90,7 @@ _TOKENS = (
 _SHELL = frozenset(
     ("bash", "powershell", "read_bash", "read_powershell", "write_bash", "write_powershell", "shell")
 )
-_EXITED = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$")
+_EXITED = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*$")
 _DENIED = ("denied", "rejected", "permission_denied")
 _CANCELLED = ("cancelled", "canceled", "aborted", "abort")
 
@@ -499,6 +499,6 @@ def _exit_code(tool: str, data: dict[str, Any], result: object) -> int:
         return 0
     code = as_dict(as_dict(data.get("toolTelemetry")).get("metrics")).get("exit_code")
     if isinstance(code, (int, float)):
-        return int(code)
+        return int(code) if abs(code) < 1e10 else 1  # not so for NaN
     found = _EXITED.search(result) if isinstance(result, str) else None
     return int(found.group(1)) if found else 0

@@ -28,6 +28,7 @@ from ..recorded import (
     arguments,
     as_count,
     as_dict,
+    as_seconds,
     as_text,
     moment,
 )
@@ -43,7 +44,7 @@ LOOKED_FOR = 'lines {"type": "user"|"assistant"|"tool_result", "message": {"role
 
 _TYPES = ("user", "assistant", "tool_result")
 _NOTIFICATION = "<task-notification>"
-_EXITED = re.compile(r"^Exit Code: (-?\d+)$", re.M)
+_EXITED = re.compile(r"^Exit Code: (-?\d{1,10})$", re.M)
 
 
 def sniff(objects: Sequence[dict[str, Any]]) -> bool:
@@ -237,14 +238,14 @@ class _Session:
             found = _EXITED.search(words)
             if found and int(found.group(1)):
                 status = "error"
-        milliseconds = about.get("durationMs")
+        milliseconds = as_seconds(about.get("durationMs"))
         end = call.end(
             response.get("response"),
             status,
             time=self.time,
             line=self.number,
             error=words if status != "ok" else "",
-            duration=milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None,
+            duration=None if milliseconds is None else milliseconds / 1000,
         )
         if call.tool in ("agent", "task") and self.beside is not None:
             for agent_id in self.beside.rest():
