@@ -410,29 +410,7 @@ class Engine:
         permissions: Permissions | None,
         carried: Vote | None,
     ) -> Outcome:
-        event = self._prepared(event)
-        watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
-        start = perf_counter() if watchers is not None or measure else 0.0
-        if plan is not None and plan.plain and not measure and deadline is None and self._free():
-            fold = self._fire_plain(plan, event, permissions, carried)
-        elif plan is None and permissions is None and carried is None and self.composition is None:
-            fold = None
-        else:
-            fold = self._drive(self._steps(plan, event, measure, deadline, permissions, carried))
-        if fold is None:
-            out = Outcome(event)
-        else:
-            out = fold.outcome()
-            if out.overruled:
-                _log_overruled(out)
-            if fold.failures:
-                self._drive(self._report(fold, out))
-        if start:
-            out.micros = (perf_counter() - start) * 1e6
-        if watchers is not None and event.timing != "on_outcome":
-            watched = self._watch(watchers, event, out)
-            if watched is not None and watched.failures:
-                self._drive(self._report(watched, out))
+        out: Outcome = self._drive(self._whole(plan, event, measure, deadline, permissions, carried))
         return out
 
     async def _afire(
@@ -444,15 +422,28 @@ class Engine:
         permissions: Permissions | None,
         carried: Vote | None,
     ) -> Outcome:
+        steps = self._whole(plan, event, measure, deadline, permissions, carried)
+        out: Outcome = await self._adrive(steps)
+        return out
+
+    def _whole(
+        self,
+        plan: Plan | None,
+        event: Event,
+        measure: bool,
+        deadline: float | None,
+        permissions: Permissions | None,
+        carried: Vote | None,
+    ) -> Generator[Wait, Any, Outcome]:
+        """A whole fire: the hooks, their failures to on_error, the outcome to on_outcome."""
         event = self._prepared(event)
         watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
         start = perf_counter() if watchers is not None or measure else 0.0
+        fold: Fold | None = None
         if plan is not None and plan.plain and not measure and deadline is None and self._free():
             fold = self._fire_plain(plan, event, permissions, carried)
-        elif plan is None and permissions is None and carried is None and self.composition is None:
-            fold = None
-        else:
-            fold = await self._adrive(self._steps(plan, event, measure, deadline, permissions, carried))
+        elif plan is not None or permissions or carried is not None or self.composition is not None:
+            fold = yield from self._steps(plan, event, measure, deadline, permissions, carried)
         if fold is None:
             out = Outcome(event)
         else:
@@ -460,16 +451,13 @@ class Engine:
             if out.overruled:
                 _log_overruled(out)
             if fold.failures:
-                await self._adrive(self._report(fold, out))
+                yield from self._report(fold, out)
         if start:
             out.micros = (perf_counter() - start) * 1e6
         if watchers is not None and event.timing != "on_outcome":
-            if watchers.plain and self._free():
-                watched = self._watch(watchers, event, out)
-            else:
-                watched = await self._adrive(self._watched(watchers, event, out))
+            watched = yield from self._watch(watchers, event, out)
             if watched is not None and watched.failures:
-                await self._adrive(self._report(watched, out))
+                yield from self._report(watched, out)
         return out
 
     def _prepared(self, event: Event) -> Event:
@@ -780,21 +768,18 @@ class Engine:
                 out.warnings = (*out.warnings, *reported.warnings)
             watchers = self.plan("on_outcome")
             if watchers is not None:
-                yield from self._watched(watchers, error, reported)
+                yield from self._watch(watchers, error, reported)
 
-    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> Fold | None:
-        if not watchers.plain or not self._free():
-            watched: Fold = self._drive(self._watched(watchers, before, out))
-            return watched
+    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, Fold | None]:
+        """Show an outcome to the on_outcome hooks."""
         seen = self._outcome_event(before, out)
-        fold = self._fire_plain(watchers, seen, None, None)
+        fold: Fold | None
+        if watchers.plain and self._free():
+            fold = self._fire_plain(watchers, seen, None, None)
+        else:
+            fold = yield from self._steps(watchers, seen, False, None, None, None)
         if fold is not None:
             self._after_watch(watchers, fold, out)
-        return fold
-
-    def _watched(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, Fold]:
-        fold = yield from self._steps(watchers, self._outcome_event(before, out), False, None, None, None)
-        self._after_watch(watchers, fold, out)
         return fold
 
     def _outcome_event(self, before: Event, out: Outcome) -> OutcomeEvent:
