@@ -453,6 +453,7 @@ def test_a_dry_run_writes_only_below_its_own_folder(tmp_path: Path) -> None:
     with engine(project, dry_run=True, output_dir=output) as made:
         made.fire(error())
     assert list(project.iterdir()) == []
+    assert not os.path.exists(os.environ["HOOKTURN_STATE_DIR"])
     assert read(str(output / "errors.sqlite"))[0]["count"] == 1
 
 

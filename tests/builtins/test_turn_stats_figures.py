@@ -154,6 +154,15 @@ def test_the_models_time_is_unknown_where_nobody_saw_it_begin(tmp_path: Path) ->
     assert figures["turns"][0]["responses"] == 1
 
 
+def test_a_replays_system_prompt_is_no_begin_of_the_model(tmp_path: Path) -> None:
+    with engine(tmp_path, dry_run=True, output_dir=tmp_path / "out") as made:
+        about = {"session_id": "s1", "turn": 1}
+        made.fire(events.TurnStart(**about, time=1000.0))
+        made.fire(events.SystemPrompt(**about, time=1005.0, parts=[]))
+        made.fire(events.ModelResponse(**about, time=1005.0))
+    assert read(str(tmp_path / "out" / "stats.sqlite"))["totals"]["model_seconds"] == 5.0
+
+
 class Slow:
     hookturn_name = "slow"
 

@@ -132,7 +132,6 @@ def event_of(record: dict[str, Any]) -> Any:
             "hookturn": {name: record[name] for name in ("session_id", "agent_id", "turn", "call_id")},
             "surroundings": dict(record["environment"]),
         },
-        "server_name": "",
     }
 
 
