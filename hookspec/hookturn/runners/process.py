@@ -373,7 +373,7 @@ class _Run:
 
     def _family(self) -> Iterable[int]:
         """What is left of it, as far as the system tells."""
-        left = family(NOBODY if self.gone else self.pid, self.mark, self.known)
+        left = family(NOBODY if self.gone or self.pid <= 0 else self.pid, self.mark, self.known)
         if left is None:
             return ()
         self.known.update(left)
@@ -382,7 +382,8 @@ class _Run:
     def _signal(self, number: int, others: Iterable[int]) -> None:
         """Send a signal to the program's group, and to others."""
         # A group's number is nobody else's while one of the group lives; without any there is nothing to signal.
-        _ignoring_gone(os.killpg, self.pid, number)
+        if self.pid > 0:  # 0 would be our own group
+            _ignoring_gone(os.killpg, self.pid, number)
         for pid in others:
             _ignoring_gone(os.kill, pid, number)
 
