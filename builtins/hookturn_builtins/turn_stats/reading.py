@@ -195,6 +195,6 @@ def _share(hooks: Iterable[dict[str, Any]]) -> None:
     hooks = list(hooks)
     total = sum(row["seconds"] for row in hooks)
     for row in hooks:
-        measured = row["measured"] > 0
-        row["seconds"] = row["seconds"] if measured else None
-        row["share"] = row["seconds"] / total if measured and total else None
+        row["share"] = row["seconds"] / total if row["measured"] and total else None
+        if not row["measured"]:
+            row["seconds"] = None
