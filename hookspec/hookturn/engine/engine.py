@@ -708,8 +708,8 @@ class Engine:
         key = (event.session_id, step.plugin)
         who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
         log = logger(step.name)
-        log.opt(exception=error if not isinstance(error, (AnswerError, TimeoutError)) else None).warning(
-            "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, text
+        log.warning(
+            "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, _told(error, text)
         )
         if not reached:  # the fault of others
             return
@@ -1017,6 +1017,20 @@ def _log_overruled(out: Outcome) -> None:
         logger(name).warning(
             "said {} in {} ({}); the user's always_allow set it aside", decision, out.timing, reason
         )
+
+
+def _told(error: BaseException, text: str) -> str:
+    """Return a failure for the log: with its traceback, without secrets.
+
+    loguru's own tracebacks show the values of variables (its ``diagnose`` is on unless the host turned it off).
+    """
+    from traceback import format_exception
+
+    from ..redact import redact
+
+    if not isinstance(error, (AnswerError, TimeoutError)):
+        text += "\n" + "".join(format_exception(type(error), error, error.__traceback__)).rstrip()
+    return redact(text)
 
 
 def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
