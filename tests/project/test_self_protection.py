@@ -187,3 +187,12 @@ def test_a_pyproject_that_holds_the_configuration_is_protected(project):
     project.write("pyproject.toml", "[tool.hookturn]\nmode = 'enforce'\n")
     assert project.fire("write", path="pyproject.toml").decision == "ask"
     assert project.fire("write", path="sub/pyproject.toml").decision is None
+
+
+@pytest.mark.parametrize("more", ["", ", guard: true"])
+def test_an_untrusted_project_cannot_keep_it_out_by_taking_its_name(project, states, more):
+    run = "run: {answer: {warn: x}}"
+    project.config(f"hooks: [{{name: self-protection, timings: [pre_tool_execution]{more}, {run}}}]\n")
+    assembled = project.assemble()
+    assert states(assembled)["hookturn-self-protection"] == "loaded"
+    assert project.fire("write", assembled=assembled, path="hookturn.yaml").decision == "ask"

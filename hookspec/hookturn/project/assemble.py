@@ -161,6 +161,7 @@ def _protect(engine: Engine, survey: Survey) -> None:
 
     wanted = survey.wanted.get(NAME)
     state = reason = ""
+    name = NAME
     if wanted is not None and not wanted.enabled:
         state, reason = "disabled", f"switched off in {wanted.entry.source if wanted.entry else ''}"
     elif NAME in survey.blocked and not (wanted is not None and wanted.fixed):
@@ -170,11 +171,14 @@ def _protect(engine: Engine, survey: Survey) -> None:
         files = [os.fspath(state_root()), os.fspath(config_root()), os.path.dirname(managed_config())]
         files += [layer.path for layer in survey.layers if os.path.basename(layer.path) == TABLE]
         guard = SelfProtection(survey.root, files)
-        hooks = SetUp(engine, survey).register(guard, NAME, layer="builtin", source="hookturn").hooks
+        taken = {record.name for record in engine.plugins}
+        while name in taken:  # by a hook of some file, which must not keep the guard out
+            name = f"hookturn-{name}"
+        hooks = SetUp(engine, survey).register(guard, name, layer="builtin", source="hookturn").hooks
         state = "loaded"
     survey.rows.append(
         Row(
-            name=NAME,
+            name=name,
             kind="builtin",
             state=state,
             reason=reason,
