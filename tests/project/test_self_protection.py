@@ -194,5 +194,5 @@ def test_an_untrusted_project_cannot_keep_it_out_by_taking_its_name(project, sta
     run = "run: {answer: {warn: x}}"
     project.config(f"hooks: [{{name: self-protection, timings: [pre_tool_execution]{more}, {run}}}]\n")
     assembled = project.assemble()
-    assert states(assembled)["hookturn-self-protection"] == "loaded"
+    assert states(assembled)["hookturn:self-protection"] == "loaded"
     assert project.fire("write", assembled=assembled, path="hookturn.yaml").decision == "ask"

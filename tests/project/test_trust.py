@@ -440,3 +440,20 @@ def test_a_script_that_gives_a_secret_is_part_of_what_is_trusted(project, states
     assert states(project.assemble())["h"] == "loaded"
     script.write_text("echo two\n")
     assert states(project.assemble())["h"] == "untrusted"
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        "{name: project-permissions, timings: [on_turn_start], run: {answer: {warn: x}}}",
+        "{name: 'refusal:turn-stats', timings: [on_turn_start], run: {answer: {warn: x}}}, "
+        "{name: turn-stats, timings: [pre_tool_execution], guard: true, run: {answer: {deny: x}}}",
+    ],
+)
+def test_no_name_of_an_untrusted_hook_stops_the_set_up(project, hooks):
+    project.config("permissions: {always_allow: ['bash(git *)']}\n")
+    project.trust()
+    project.config(f"permissions: {{always_allow: ['bash(git *)']}}\nhooks: [{hooks}]\n")
+    project.user("permissions: {deny: ['bash(rm *)']}\n")
+    with project.assemble().engine.session(cwd=str(project.folder)) as session, session.turn() as turn:
+        assert not turn.begin_tool("c1", "bash", {"command": "rm x"}).go

@@ -171,11 +171,8 @@ def _protect(engine: Engine, survey: Survey) -> None:
         files = [os.fspath(state_root()), os.fspath(config_root()), os.path.dirname(managed_config())]
         files += [layer.path for layer in survey.layers if os.path.basename(layer.path) == TABLE]
         guard = SelfProtection(survey.root, files)
-        taken = {record.name for record in engine.plugins}
-        while name in taken:  # by a hook of some file, which must not keep the guard out
-            name = f"hookturn-{name}"
-        hooks = SetUp(engine, survey).register(guard, name, layer="builtin", source="hookturn").hooks
-        state = "loaded"
+        record = SetUp(engine, survey).register_own(guard, NAME, layer="builtin", source="hookturn")
+        name, hooks, state = record.name, record.hooks, "loaded"
     survey.rows.append(
         Row(
             name=name,

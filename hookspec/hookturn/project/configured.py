@@ -72,7 +72,7 @@ class ConfiguredHooks(SetUp):
             "The administrator must mend it",
             self.survey.timings,
         )
-        self.register(plugin, "managed-configuration", source=layer.label, layer="managed")
+        self.register_own(plugin, "managed-configuration", source=layer.label, layer="managed")
 
     def _in_force(self, layer: str, managed: set[str], user: set[str]) -> list[HookEntry]:
         """Return the entries of a file that count; the others get a row and a problem.
@@ -218,7 +218,7 @@ class ConfiguredHooks(SetUp):
         if name in self.engine.registry.plugins:  # another layer's hook of the same name
             name = f"refusal:{name}"
         plugin = refusal(name, reason, advice, self.survey.timings, timings)
-        self.register(plugin, name, source=source, layer=layer, options=filters)
+        self.register_own(plugin, name, source=source, layer=layer, options=filters)
 
     def _lost_guards(self) -> None:
         """Refuse where a trusted guard of the project stood, until its new form is trusted."""
@@ -249,7 +249,7 @@ class ConfiguredHooks(SetUp):
         if self.survey.state("project", "permissions.always_allow") != "trusted":
             return
         rules = model.rules["always_allow"]
-        self.register(allowance(rules), "project-permissions", source=rules[0].source, layer="project")
+        self.register_own(allowance(rules), "project-permissions", source=rules[0].source, layer="project")
 
     def _row(self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = ()) -> None:
         self.rows.append(

@@ -162,7 +162,7 @@ class InstalledPlugins(SetUp):
             self.survey.timings,
         )
         layer = "managed" if entry.layer == "managed" else "installed"  # as binding as the plugin itself
-        self.register(plugin, guard, source=entry.source, layer=layer)
+        self.register_own(plugin, guard, source=entry.source, layer=layer)
 
     def _row(self, item: discovery.Found, state: str, reason: str, hooks: Iterable[str] = ()) -> None:
         wanted = self.survey.wanted.get(normal(item.name))

@@ -39,6 +39,15 @@ class SetUp:
                 engine.failed.append(error)
             raise
 
+    def register_own(self, plugin: Any, name: str, **about: Any) -> Any:
+        """Register something of hookturn's own under ``name``, or near it where a hook of some file has that name.
+
+        Its name must not keep out what protects, nor stop the set-up.
+        """
+        while name in self.engine.registry.plugins:
+            name = f"hookturn:{name}"
+        return self.register(plugin, name, **about)
+
     def refused(self, name: str, cause: str, remedy: str, distribution: str = "") -> None:
         """Note a plugin or hook that could not be set up in the engine's list, once."""
         if not any(error.plugin == name for error in self.engine.failed):
