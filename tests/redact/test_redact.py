@@ -331,12 +331,12 @@ def test_hostile_repetition_ends(piece: str) -> None:
 # -- data ---------------------------------------------------------------------------------------------
 
 
-def test_nested_data_is_walked_and_its_keys_are_kept() -> None:
+def test_nested_data_is_walked_and_so_are_its_keys() -> None:
     token = samples.fill("ghp_{b62:36}", random.Random(9))
-    data = {"a": [{"b": f"x {token}"}, (token, 1, None, True, 2.5)], token: "key names stay", "n": 3}
+    data = {"a": [{"b": f"x {token}"}, (token, 1, None, True, 2.5)], token: "under it", "n": 3}
     clean = redact_value(data, KEY)
     mark = redact(token, KEY)
-    assert clean == {"a": [{"b": f"x {mark}"}, [mark, 1, None, True, 2.5]], token: "key names stay", "n": 3}
+    assert clean == {"a": [{"b": f"x {mark}"}, [mark, 1, None, True, 2.5]], mark: "under it", "n": 3}
     assert data["a"][0]["b"] == f"x {token}"
     assert redact_value(clean, KEY) == clean
 

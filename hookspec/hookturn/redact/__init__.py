@@ -123,7 +123,7 @@ def secret_name(name: str) -> bool:
 
 
 def redact_value(value: Any, key: bytes | None = None) -> Any:
-    """Return a copy of nested data with the secrets in its texts replaced. Keys of dicts are kept.
+    """Return a copy of nested data with the secrets in its texts replaced, those in keys of dicts too.
 
     A text under a name that says "secret" (``password``, ``authorization``, ``api_key``) is replaced whole.
 
@@ -135,7 +135,7 @@ def redact_value(value: Any, key: bytes | None = None) -> Any:
         return redact(value, key) if len(value) >= _SHORTEST else value
     if isinstance(value, dict):
         return {
-            name: _hidden(item, key)
+            (name if name in _clean else _clean_name(name, key)): _hidden(item, key)
             if name.__class__ is str and secret_name(name)
             else redact_value(item, key)
             for name, item in value.items()
@@ -143,6 +143,19 @@ def redact_value(value: Any, key: bytes | None = None) -> Any:
     if isinstance(value, (list, tuple)):
         return [redact_value(item, key) for item in value]
     return value
+
+
+_clean: set[Any] = set()  # names that hold no secret; nearly all data has the same few
+
+
+def _clean_name(name: Any, key: bytes | None) -> Any:
+    """Return the name of a value with the secrets in it replaced."""
+    if name.__class__ is not str:
+        return name
+    clean = redact(name, key) if len(name) >= _SHORTEST else name
+    if clean == name and len(name) <= 100 and len(_clean) < 4096:  # names come from payloads
+        _clean.add(name)
+    return clean
 
 
 def _hidden(value: Any, key: bytes | None) -> Any:
