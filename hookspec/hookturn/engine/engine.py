@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import partial
 from threading import RLock
 from time import monotonic, perf_counter
 
-from ..spec.answers import Deny
+from ..spec.answers import STRATEGIES, Deny
 from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
 from ..spec.record import safe_text
@@ -20,7 +21,7 @@ from .state import Stores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Mapping
     from typing import Any, Literal
 
     from ..spec.timings import Timing
@@ -140,6 +141,12 @@ class Engine:
         self.approver = approver
         self.services = dict(services or {})
         self.recovers = frozenset(recovers)
+        for strategy in self.recovers:
+            if strategy not in STRATEGIES:
+                raise ValueError(
+                    f"recovers: unknown strategy {strategy!r}{did_you_mean(str(strategy), STRATEGIES)}; "
+                    f"known are {', '.join(STRATEGIES)}"
+                )
         if isinstance(composition, str):
             from .composition import Composition
 
@@ -170,6 +177,8 @@ class Engine:
         self._pool: Any = None  # helper loops for coroutine hooks in synchronous code
         refused: list[RegistrationError] = []
         given: list[tuple[Any, Any, str]] = [("host", host, "host")] if host is not None else []
+        if not isinstance(plugins, Iterable) or isinstance(plugins, str):
+            raise TypeError(f"plugins takes a list of plugins, got {type(plugins).__name__}")
         for plugin in plugins:
             name, item = plugin if isinstance(plugin, tuple) and len(plugin) == 2 else (None, plugin)
             given.append((name, item, "host"))
@@ -258,6 +267,12 @@ class Engine:
         except BaseException:
             self.unregister(record.name)
             raise
+        if record.unmarked:
+            logger(record.name).warning(
+                "{} of plugin {} is named like a hook and is never called: decorate it with @hookimpl",
+                ", ".join(record.unmarked),
+                record.name,
+            )
         return record
 
     def unregister(self, name: str) -> None:
@@ -896,7 +911,8 @@ class Engine:
         """Return a session from its stored state; no start or end is fired for it.
 
         Parameters:
-            session_id: the session's id.
+            session_id: the session's id; one that nobody stored gives an empty state, for a host whose first
+                message may be any.
             about: as for ``session``; used for what the stored state does not know.
         """
         from .session import Session
@@ -1015,7 +1031,7 @@ class Engine:
 def _log_overruled(out: Outcome) -> None:
     for name, decision, reason in out.overruled:
         logger(name).warning(
-            "said {} in {} ({}); the user's always_allow set it aside", decision, out.timing, reason
+            "{} said {} in {} ({}); the user's always_allow set it aside", name, decision, out.timing, reason
         )
 
 

@@ -272,7 +272,7 @@ class Lifecycle:
         """
         turn: dict[str, Any] | None = self.state.get("turns", {}).get(agent_id)
         if turn is None:
-            raise LifecycleError("the turn is over; begin another one")
+            raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
         return turn
 
     def system_prompt(self, agent_id: str, parts: Any, raw: Any = None) -> Steps[tuple[list[str], Outcome]]:
@@ -564,7 +564,7 @@ class Lifecycle:
                 agent_id = next((key for key, turn in turns.items() if call_id in turn["open"]), agent_id)
             turn = turns.get(agent_id)
             if turn is None:
-                raise LifecycleError("the turn is over; begin another one")
+                raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
             closed = turn["closed"].get(call_id)
             if closed is not None:
                 return ToolResult(call_id, closed["tool"], closed["status"], closed.get("value"), args or {})

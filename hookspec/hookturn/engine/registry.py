@@ -55,6 +55,7 @@ class Plugin:
         config: its settings, as ``ctx.config``.
         index: registration number.
         hooks: names of the timings that it implements.
+        unmarked: functions that are named like a timing and never called, for they lack ``@hookimpl``.
         options: what a configuration adds to or sets over the hookimpls' own options.
         context: makes the hook's ctx for an event (set by the engine).
     """
@@ -81,6 +82,7 @@ class Plugin:
         self.config = config
         self.options = dict(options or {})
         self.hooks: tuple[str, ...] = ()
+        self.unmarked: tuple[str, ...] = ()
         self.implementations: dict[str, dict[str, Any]] = {}
         self.context: Callable[[Event], Any] = _no_context
 
@@ -272,6 +274,10 @@ class Registry:
             raise record.error(
                 "a class was given where an instance was meant", f"Pass `{plugin.__name__}()`."
             )
+        if inspect.isroutine(plugin):
+            raise record.error(
+                "a function was given where a plugin was meant", "Pass the plugin that it returns."
+            )
         try:
             hash(plugin)
         except Exception:
@@ -344,6 +350,13 @@ class Registry:
                     unmarked[0],
                 )
             raise record.error("it has no hook", "Decorate a function with `@hookimpl`.")
+        # Functions that a module merely imported are none of its business.
+        home = plugin.__name__ if inspect.ismodule(plugin) else None
+        record.unmarked = tuple(
+            name
+            for name in unmarked
+            if name not in timings and home in (None, getattr(_attribute(plugin, name), "__module__", None))
+        )
         return found
 
     def _parameters(self, record: Plugin, name: str, method: Any, timing: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class Answer(Record):
     """
 
     merge: ClassVar[str] = "all"
+    _wrong = AnswerError
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -7,7 +7,7 @@ type checkers read them by ``dataclass_transform``.
 
 from __future__ import annotations
 
-from .errors import EventError, did_you_mean
+from .errors import EventError, HookturnError, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,6 +203,7 @@ class Record:
     _fields: ClassVar[tuple[str, ...]] = ()
     _required: ClassVar[frozenset[str]] = frozenset()
     _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
+    _wrong: ClassVar[type[HookturnError]] = EventError  # what a wrongly built record raises
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -232,26 +233,26 @@ class Record:
             cls = type(self)
             if values:
                 if len(values) > len(cls._fields):
-                    raise EventError(
+                    raise cls._wrong(
                         f"{cls.__name__} takes at most {len(cls._fields)} values, got {len(values)}"
                     )
                 for name, value in zip(cls._fields, values, strict=False):
                     if name in fields:
-                        raise EventError(f"{cls.__name__} got two values for {name!r}")
+                        raise cls._wrong(f"{cls.__name__} got two values for {name!r}")
                     fields[name] = value
             for name in fields:
                 if name not in cls._fields:
-                    raise EventError(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
+                    raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
             missing = cls._required - fields.keys()
             if missing:
-                raise EventError(f"{cls.__name__} needs {', '.join(sorted(missing))}")
+                raise cls._wrong(f"{cls.__name__} needs {', '.join(sorted(missing))}")
             checks = cls._checks
             for name, value in fields.items():
                 check = checks.get(name)
                 if check is not None and (
                     not isinstance(value, check) or (value.__class__ is bool and check is not _CHECKS["bool"])
                 ):
-                    raise EventError(
+                    raise cls._wrong(
                         f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
                     )
                 if isinstance(value, (dict, list, tuple)):
