@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -87,6 +88,14 @@ def test_hooks_at_work_restores_the_streams_after_an_exception(capfd):
     print("after")
     out, err = capfd.readouterr()
     assert (out, err) == ("ours\nafter\n", "hook \\x1b[1m\n")
+
+
+def test_hooks_at_work_survives_a_hook_that_takes_the_streams_away(capfd):
+    with output.hooks_at_work():
+        sys.stdout = sys.stderr = None
+        output.say("ours")
+    print("after")
+    assert capfd.readouterr().out == "ours\nafter\n"
 
 
 def test_progress_is_for_terminals(capsys):

@@ -282,11 +282,11 @@ def hooks_at_work() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     copy = _move_stdout()
     _own_out, _own_err = copy or sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = _Escaping(sys.stderr)
+    sys.stdout = sys.stderr = theirs = _Escaping(sys.stderr)
     try:
         yield
     finally:
-        sys.stderr.flush()
+        theirs.flush()  # a hook may have put something else, or None, in its place
         sys.stdout, sys.stderr = before
         _own_out = _own_err = None
         if copy is not None:
