@@ -122,6 +122,15 @@ def test_an_unreadable_file_is_not_trusted(project):
     assert ran.code == 1
     assert "hookturn.yaml:2:1: not YAML" in ran.err
     assert "Nothing was trusted." in ran.err
+
+
+def test_a_file_that_is_too_big_is_not_trusted(project):
+    project("trust", "--yes")
+    project.write("hookturn.yaml", f"# {'x' * 1_200_000}\n")
+    ran = project("trust", "--yes", "--json")
+    assert ran.code == 1
+    assert "hookturn.yaml: cannot be read" in ran.json["error"]
+    assert "Nothing was trusted." in ran.err
     project.write("hookturn.yaml", CONFIG)
     assert decision(project) == "deny"
 

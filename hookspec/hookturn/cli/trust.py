@@ -40,7 +40,8 @@ def run(args: Namespace) -> int:
     layer = survey.layer("project")
     if layer is not None and layer.document.broken:
         # Trusting an unreadable file would mean to forget every guard in it.
-        raise CommandError(f"{layer.document.problems[0]} Nothing was trusted.")
+        why = next(item for item in (*layer.document.problems, *survey.problems) if item.file == layer.label)
+        raise CommandError(f"{why} Nothing was trusted.")
     waiting, dropped = survey.pending(), _dropped_rules(survey)
     report = {
         "schema": 1,
