@@ -174,7 +174,7 @@ class AutoCommit:
 
     def _commit(
         self, event: TurnComplete, ctx: Context, touched: dict[str, int], prompts: list[str], dropped: int
-    ) -> Answer:
+    ) -> Answer | None:
         from .commit import Request, commit
 
         request = Request(
@@ -199,6 +199,9 @@ class AutoCommit:
                 state["prompts"] = state.get("prompts", [])[len(prompts) :]
         self._record(event, ctx, result)
         text = result.text()
+        if result.outcome == "nothing to do" and not touched and not dropped:
+            ctx.log.debug("{}", text)  # a turn of talk is no news
+            return None
         if result.outcome in ("skipped", "failed"):
             ctx.log.warning("{}", text)
         else:
