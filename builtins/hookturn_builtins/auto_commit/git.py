@@ -243,6 +243,7 @@ class Git:
         found = _versions.get(path)
         if found is None:
             text = self.run("--version", reads=True).out.decode("ascii", "replace")
+            self.processes -= 1  # once for all commits of this process
             numbers = re.search(r"(\d+)\.(\d+)", text)
             found = _versions[path] = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
         if found < OLDEST:
