@@ -199,3 +199,17 @@ def test_a_tools_name_reaches_no_terminal_either(tmp_path: Path) -> None:
     out = replay(tmp_path, str(file), "--with", "with.yaml").stdout.decode()
     assert "would ask" in out
     assert not [line for line in out.splitlines() if not line.isprintable()]
+
+
+def test_an_endless_call_fits_its_line(tmp_path: Path) -> None:
+    call = {"session_id": "s", "tool": "bash", "call_id": "c", "args": {"command": "ls"}}
+    file = tmp_path / "own.jsonl"
+    lines = [
+        {**call, "timing": "pre_tool_execution", "time": 0},
+        {**call, "timing": "post_tool_execution", "duration": 1e300},
+        {**call, "timing": "pre_tool_execution", "call_id": "d", "time": 0},
+        {**call, "timing": "on_turn_complete", "time": 1e300},
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = replay(tmp_path, str(file)).stdout.decode()
+    assert all(len(line) <= 120 for line in out.splitlines() if "bash" in line)

@@ -328,7 +328,7 @@ class OpenCall:
     ) -> ToolEnd:
         """Return the call's end; its duration is the time between the two records unless told."""
         if duration is None and time is not None and self.time is not None:
-            duration = max(0.0, round(time - self.time, 6))
+            duration = as_seconds(max(0.0, round(time - self.time, 6)))
         return ToolEnd(self.call_id, result, status, duration, error, time, line, self.agent_id)
 
 

@@ -118,7 +118,7 @@ class Timeline(Silent):
         took = f"{seconds * 1000:.0f} ms" if 0 < seconds < 10 else f"{seconds:.0f} s" if seconds else ""
         tail = f"  {status}{'  ' + took if took else ''}"
         head = f"      {_MARKS.get(status, ' ')} {inner}{one_line(tool)}  {brief(args)}"
-        room = self._width - len(tail)
+        room = max(1, self._width - len(tail))
         if len(head) > room:
             head = head[: room - 1] + "…"
         self._line(f"{head:<{room}}{tail}", "31" if status == "error" else "")
