@@ -23,7 +23,7 @@ from ..spec.answers import (
     Warn,
 )
 from ..spec.errors import AnswerError, EventError, did_you_mean
-from .match import Rule
+from .match import Rule, covering
 from .outcome import HookRecord, Outcome, RewriteRecord
 
 TYPE_CHECKING = False
@@ -86,6 +86,9 @@ class Permissions:
         ask: Iterable[str | Rule] = (),
         always_allow: Iterable[str | Rule] = (),
     ) -> None:
+        for rules in (deny, ask, always_allow):
+            if isinstance(rules, str):
+                raise AnswerError(f"permission rules are a list, got the text {rules!r}")
         self.deny, self.ask, self.always_allow = (
             tuple(rule if isinstance(rule, Rule) else Rule(rule) for rule in rules)
             for rules in (deny, ask, always_allow)
@@ -103,17 +106,18 @@ class Permissions:
 
     def vote(self, event: ToolEvent) -> Vote | None:
         """Return what the rules say of a call: deny, ask or allow (always_allow), or None."""
-        for decision, rules in (("deny", self.deny), ("allow", self.always_allow), ("ask", self.ask)):
-            for rule in rules:
-                if rule.hits(event, every=decision == "allow"):
-                    words = {"deny": "denied", "ask": "to be asked about", "allow": "always allowed"}[
-                        decision
-                    ]
-                    where = f" ({rule.source})" if rule.source else ""
-                    return Vote(
-                        decision, f"rule {rule.text}", f"{event.tool} is {words} by a permission rule{where}"
-                    )
-        return None
+        decision, words = "deny", "denied"
+        rule = next((rule for rule in self.deny if rule.hits(event, every=False)), None)
+        if rule is None:
+            decision, words = "allow", "always allowed"
+            rule = covering(self.always_allow, event)
+        if rule is None:
+            decision, words = "ask", "to be asked about"
+            rule = next((rule for rule in self.ask if rule.hits(event, every=False)), None)
+        if rule is None:
+            return None
+        where = f" ({rule.source})" if rule.source else ""
+        return Vote(decision, f"rule {rule.text}", f"{event.tool} is {words} by a permission rule{where}")
 
     def __bool__(self) -> bool:
         return bool(self.deny or self.ask or self.always_allow)

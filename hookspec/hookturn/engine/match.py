@@ -113,51 +113,103 @@ class Rule:
             event: the call.
             every: all texts must match (always_allow), else one is enough (deny, ask).
         """
+        if every:
+            return covering((self,), event) is not None
         if not self.concerns(event):
             return False
         if self.pattern is None or self.pattern == "*":
             return True
-        if event.command:
-            from .shell import split
+        return any(glob_match(self.pattern, text) for text in _texts(event))
 
-            line = split(event.command)
-            if every:
-                return (
-                    line.complete
-                    and bool(line.commands)
-                    and all(
-                        # "*" matches any text, but who allows "git *" does not mean "git log > ~/.bashrc".
-                        (not command.writes or ">" in self.pattern)
-                        and any(glob_match(self.pattern, form) for form in command.exact)
-                        for command in line.commands
-                    )
-                )
-            texts = [event.command, *(form for command in line.commands for form in command.forms)]
-            return any(glob_match(self.pattern, text) for text in texts)
-        groups = _texts(event)
-        if every:
-            return bool(groups) and all(
-                any(glob_match(self.pattern, form) for form in forms) for forms in groups
-            )
-        return any(glob_match(self.pattern, form) for forms in groups for form in forms)
+    def covers(self, part: _Part) -> bool:
+        """Whether the rule allows one part of a call: a simple command, a path, a URL, a text."""
+        pattern = self.pattern or "*"
+        if part.writes and ">" not in pattern:
+            return False  # who allows "git *" does not mean "git log > ~/.bashrc"
+        return any(glob_match(pattern, form) for form in part.forms)
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
 
 
-def _texts(event: ToolEvent) -> list[list[str]]:
-    """The texts that a rule's pattern is tried on, each with its other spellings."""
-    if event.urls:
-        return [[url] for url in event.urls]
-    groups = []
+def covering(rules: Iterable[Rule], event: ToolEvent) -> Rule | None:
+    """Return a rule of those that together cover a call (always_allow), or None when a part is not covered.
+
+    Parameters:
+        rules: the rules.
+        event: the call: each simple command of a shell line, each path, each URL must match one of them.
+    """
+    concerned = [rule for rule in rules if rule.concerns(event)]
+    if not concerned:
+        return None
+    for rule in concerned:
+        if rule.pattern is None or rule.pattern == "*":
+            return rule
+    parts = _parts(event)
+    first: Rule | None = None
+    for part in parts or ():
+        rule_of_part = next((rule for rule in concerned if rule.covers(part)), None)
+        if rule_of_part is None:
+            return None
+        first = first or rule_of_part
+    return first
+
+
+class _Part:
+    """One part of a call, with its spellings."""
+
+    __slots__ = ("forms", "writes")
+
+    def __init__(self, forms: list[str], writes: bool = False) -> None:
+        self.forms = forms
+        self.writes = writes
+
+
+def _texts(event: ToolEvent) -> list[str]:
+    """The texts of which one is enough for a deny or ask rule."""
+    texts = []
+    if event.command:
+        from .shell import split
+
+        texts.append(event.command)
+        texts += [form for command in split(event.command).commands for form in command.forms]
+    return texts + [form for part in _places(event) for form in part.forms]
+
+
+def _parts(event: ToolEvent) -> list[_Part] | None:
+    """The parts that must all be covered, or None when they cannot be told."""
+    parts = []
+    if event.command:
+        from .shell import split
+
+        line = split(event.command)
+        if not line.complete:
+            return None
+        parts = [_Part(command.exact, command.writes) for command in line.commands]
+    return parts + _places(event)
+
+
+def _places(event: ToolEvent) -> list[_Part]:
+    """What a call names besides a command: URLs and paths; without any view all its texts."""
+    parts = [_Part([url]) for url in event.urls]
+    folder = event.cwd.rstrip("/") + "/" if event.cwd else ""
     for path in event.paths:
-        forms = [path]
-        if event.cwd and path.startswith(event.cwd.rstrip("/") + "/"):
-            forms.append(path[len(event.cwd.rstrip("/")) + 1 :])
-        groups.append(forms)
-    if groups:
-        return groups
-    return [[text] for text in event.args.values() if isinstance(text, str)]
+        inside = folder and path.startswith(folder)
+        parts.append(_Part([path, path[len(folder) :]] if inside else [path]))
+    if not parts and not event.command:
+        parts = [_Part([text]) for text in _strings(event.args)]
+    return parts
+
+
+def _strings(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings(item)
 
 
 def check_tool_pattern(pattern: str) -> str:
