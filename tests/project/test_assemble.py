@@ -276,6 +276,9 @@ def test_builtins_are_on_once_a_project_has_a_configuration(project):
     assembled = project.assemble()
     assert {row.name: row.state for row in assembled.plugins if row.kind == "builtin"} == {
         "audit-log": "disabled",
+        "auto-commit": "disabled",
+        "error-report": "disabled",
+        "session-summary": "disabled",
         "turn-stats": "disabled",
         "self-protection": "loaded",
     }
@@ -283,8 +286,14 @@ def test_builtins_are_on_once_a_project_has_a_configuration(project):
         "loaded"
     ]
     project.config("")
-    assembled = project.assemble()
-    assert (row(assembled, "audit-log").state, row(assembled, "turn-stats").state) == ("loaded", "loaded")
+    assert {row.name: row.state for row in project.assemble().plugins if row.kind == "builtin"} == {
+        "audit-log": "loaded",
+        "auto-commit": "disabled",
+        "error-report": "loaded",
+        "session-summary": "disabled",
+        "turn-stats": "loaded",
+        "self-protection": "loaded",
+    }
     project.user("plugins: {turn-stats: false}\n")
     assert row(project.assemble(), "turn-stats").state == "disabled"
     assert row(project.assemble(builtins=False), "audit-log").state == "disabled"
