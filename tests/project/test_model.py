@@ -349,3 +349,51 @@ def test_a_problem_is_one_printable_line_whatever_it_is_about():
     for problem in model.problems:
         assert str(problem).isprintable()
         str(problem).encode()
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("Bash(rm *)", "'Bash' is only a tool of exactly this name (did you mean 'bash'?)"),
+        ("READ", "'READ' is only a tool of exactly this name (did you mean 'read'?)"),
+        ("bsh(rm *)", "'bsh' is no kind of tool (did you mean 'bash'?)"),
+        ("raed", "'raed' is no kind of tool (did you mean 'read'?)"),
+        ("wrote(/etc/*)", "'wrote' is no kind of tool (did you mean 'write'?)"),
+        ("reads", "'reads' is no kind of tool (did you mean 'read'?)"),
+        ("bash rm", "the tool 'bash rm' has a blank in its name (did you mean 'bash(rm *)'?)"),
+        ("bash:rm", "the tool 'bash:rm' has a colon in its name (did you mean 'bash(rm *)'?)"),
+        ("read:/etc/x", "the tool 'read:/etc/x' has a colon in its name (did you mean 'read(/etc/x)'?)"),
+    ],
+)
+def test_a_rule_that_probably_matches_nothing(rule, expected):
+    model = read(f'permissions: {{deny: [read, "{rule}"]}}')
+    (problem,) = model.problems
+    assert (problem.cause, problem.severity, problem.path) == (expected, "warning", "permissions.deny[1]")
+    assert [known.text for known in model.rules["deny"]] == ["read", rule]
+
+
+def test_a_filter_that_probably_matches_nothing():
+    model = read(
+        "hooks:\n  - name: a\n    timings: [pre_tool_execution]\n    run: {answer: {deny: x}}\n"
+        "    filter: {tools: [bash, Bash, bsh, 'bash rm']}\n"
+    )
+    assert [(p.path, p.severity) for p in model.problems] == [
+        (f"hooks[0].filter.tools[{index}]", "warning") for index in (1, 2, 3)
+    ]
+    assert len(model.hooks) == 1
+
+
+def test_names_of_tools_are_no_misspelt_kinds():
+    names = [
+        "shell",
+        "sh",
+        "cat",
+        "task",
+        "webfetch",
+        "mcp__git__*",
+        "*",
+        "rea?",
+        "run_shell_command",
+        "Grep",
+    ]
+    assert said(read(f"permissions: {{deny: {names}}}")) == []

@@ -32,6 +32,8 @@ from ..runners.entry import KINDS, LATER, HookEntry
 from ..spec.errors import AnswerError, did_you_mean
 from ..spec.record import Record
 from ..spec.timings import TIMINGS
+from ..spec.tools import KINDS as TOOL_KINDS
+from ..spec.tools import USUAL
 from .problems import kind_of, show
 
 TYPE_CHECKING = False
@@ -339,6 +341,49 @@ def _permissions(model: Model, table: object) -> None:
                 model.problem(place, str(error), "Write a tool, a kind, or tool(pattern).")
                 continue
             model.rules[kind].append(rule)
+            _doubtful_tool(model, place, rule.tool, is_rule=True)
+
+
+def _doubtful_tool(model: Model, place: Path, pattern: str, *, is_rule: bool) -> None:
+    """Warn of a tool's name that probably matches nothing: a misspelt kind, or a rule in another form.
+
+    Parameters:
+        place: where it stands.
+        pattern: a tool's name, a kind or a glob.
+        is_rule: it is the tool of a permission rule, which may have a pattern in brackets behind it.
+    """
+    what, remedy = "", "If a tool has this very name, all is well."
+    word, mark, rest = pattern.partition(":")
+    if not mark:
+        word, mark, rest = pattern.partition(" ")
+    if mark:
+        what = f"the tool {show(pattern)} has a {'colon' if mark == ':' else 'blank'} in its name"
+        if is_rule and word.lower() in TOOL_KINDS:
+            text = rest.strip() if word.lower() != "bash" or "*" in rest else f"{rest.strip()} *"
+            what += f" (did you mean {f'{word.lower()}({text})'!r}?)"
+    elif pattern in TOOL_KINDS:
+        return
+    elif pattern.lower() in TOOL_KINDS:
+        kind = pattern.lower()
+        what = f"{show(pattern)} is only a tool of exactly this name (did you mean {kind!r}?)"
+        remedy = f"Write {kind} to mean such a tool of any agent."
+    elif pattern.lower() not in USUAL and not any(c in pattern for c in "*?["):
+        near = next((kind for kind in TOOL_KINDS if _one_edit(pattern.lower(), kind)), "")
+        if near:
+            what = f"{show(pattern)} is no kind of tool (did you mean {near!r}?)"
+    if what:
+        model.problem(place, what, remedy, severity="warning")
+
+
+def _one_edit(word: str, other: str) -> bool:
+    """Tell whether one letter more, less, other or in its neighbour's place makes one word of the other."""
+    if abs(len(word) - len(other)) > 1 or word == other:
+        return False
+    start = 0
+    while word[start : start + 1] == other[start : start + 1]:
+        start += 1
+    a, b = word[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 # -- hooks ------------------------------------------------------------------------------------------
@@ -478,9 +523,11 @@ class _Hook:
             if key == "tools":
                 for index, pattern in enumerate(words):
                     wrong = check_tool_pattern(pattern)
+                    where = (*place, index) if isinstance(value, list) else place
                     if wrong:
-                        where = (*place, index) if isinstance(value, list) else place
                         model.problem(where, wrong, "Put such rules under 'permissions:'.")
+                    else:
+                        _doubtful_tool(model, where, pattern, is_rule=False)
             self.options[key] = words
 
     def _timings(self, data: Mapping[str, Any]) -> list[str] | None:
