@@ -466,6 +466,7 @@ class Fold:
                 out.by = vote.by
                 out.advice = vote.advice
                 out.code = vote.code
+                out.enforced = vote.enforced
                 if vote.decision in _STRENGTH and vote.decision != "ask":
                     out.message = message(vote, getattr(self.event, "tool", ""))
             if overruled:

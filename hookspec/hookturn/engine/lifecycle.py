@@ -464,7 +464,7 @@ class Lifecycle:
             if out.decision == "ask":
                 permission = "ask"
                 if not out.by.startswith("rule "):  # a rule is asked again, on the final arguments
-                    carried = Vote("ask", out.by, out.reason)
+                    carried = Vote("ask", out.by, out.reason, enforced=out.enforced)
             elif out.decision == "allow":
                 permission = "allow"
         if rules or carried or not self._quiet("pre_tool_execution"):
@@ -643,8 +643,11 @@ class Lifecycle:
         mcp: tuple[str, str] | None = None,
     ) -> Steps[ToolResult]:
         """A whole call: begin, the tool's body (only if nothing refused it), end."""
+        first = call_id not in self._made
         call = yield from self.begin_tool(agent_id, call_id, tool, args, mcp=mcp)
         if call.result is not None:
+            if first:
+                call.result.warnings[:0] = call.warnings
             return call.result
         if not call.go:
             # can_prompt belongs to hosts with halves; a whole call has nobody to wait for.
@@ -666,6 +669,7 @@ class Lifecycle:
             raise
         else:
             done = yield from self.end_tool(agent_id, call_id, result=result)
+        done.warnings[:0] = call.warnings  # of the beginning: this host has no Call to show them from
         return done
 
     # -- the rest -------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ class Outcome:
         by: its name.
         message: what the model reads of a deny or block, else "".
         advice, code: the deciding Deny's.
+        enforced: whether a guard decided that the user's always_allow cannot set aside.
         rewrites: who changed what, in order.
         reply: the value instead of the model or the tool; see ``replied``.
         replied: whether there is a reply (it may be None).
@@ -207,6 +208,7 @@ class Outcome:
     message: str = ""
     advice: str = ""
     code: str = ""
+    enforced: bool = False
     reply: Any = None
     replied: bool = False
     continue_reason: str = ""
