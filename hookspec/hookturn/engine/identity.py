@@ -116,14 +116,31 @@ def identity(tool: str, args: Any) -> str:
     """
     import hashlib
 
-    from ..spec.record import jsonable
-
     try:
         text = canonical({"tool": tool, "args": args}).encode()
         prefix = "sha256:"
     except ValueError:
         import json
 
-        text = json.dumps({"tool": tool, "args": jsonable(args)}, sort_keys=True).encode()
+        text = json.dumps([tool, _tagged(args)], sort_keys=True).encode()
         prefix = "sha256-escaped:"
     return prefix + hashlib.sha256(text).hexdigest()
+
+
+def _tagged(value: Any) -> Any:
+    """JSON for anything, texts with a letter in front, so that no two values have the same form."""
+    from ..spec.record import jsonable, safe_text
+
+    if isinstance(value, str):
+        return f"s{value}"
+    if isinstance(value, (bytes, bytearray)):
+        return f"b{value.hex()}"
+    if isinstance(value, dict):
+        return {
+            f"s{key}" if isinstance(key, str) else f"o{safe_text(key)}": _tagged(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_tagged(item) for item in value]
+    form = jsonable(value)
+    return f"o{form}" if isinstance(form, (str, dict, list)) else form
