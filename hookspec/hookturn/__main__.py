@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from .cli import main
-
 if __name__ == "__main__":
+    # ``-m`` puts the current folder in front of the path: a project's files must not pass for installed ones.
+    sys.path[:1] = [entry for entry in sys.path[:1] if entry and os.path.realpath(entry) != os.getcwd()]
+
+    from .cli import main
+
     sys.exit(main())

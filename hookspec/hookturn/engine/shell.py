@@ -25,6 +25,8 @@ _SECONDS = 2.0  # for one line: ordinary ones take milliseconds, hostile ones th
 
 _COMMANDS = ("command", "declaration_command", "unset_command", "test_command", "variable_assignment")
 _INNER = ("command_substitution", "process_substitution")
+_OPERATORS = ("<", ">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", ">&-", "<&-")
+_STDIN = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
 # Programs that run the rest of their arguments as a command, with the options that take a value.
 _WRAPPERS: dict[str, tuple[str, ...]] = {
@@ -49,6 +51,7 @@ _WRAPPERS: dict[str, tuple[str, ...]] = {
     "strace": ("-e", "-o", "-p", "-s", "-u", "-E", "-P"),
     "unshare": (),
     "busybox": (),
+    "toybox": (),
     "chroot": ("--userspec", "--groups"),
 }  # fmt: skip
 _FIRST_IS_OTHER = ("timeout", "chroot", "flock")  # their first argument is no part of the command
@@ -78,6 +81,7 @@ _LETTERS = {
     "t": "\t",
     "v": "\v",
 }
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _BACKTICKS = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _CUTS = re.compile(r"[;&|\n\r()`{}<>]|\$\(")
 
@@ -109,13 +113,15 @@ class Line:
         commands: its simple commands in order, as far as they could be told.
         complete: False when there may be others: a syntax error, too long, NUL,
             or a command that is only known when it runs.
+        runs_output: whether something in it runs what another part prints (``echo x | sh``).
     """
 
-    __slots__ = ("commands", "complete", "until")
+    __slots__ = ("commands", "complete", "runs_output", "until")
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
         self.complete = True
+        self.runs_output = False
         self.until = monotonic() + _SECONDS  # when the search for more is given up
 
 
@@ -126,6 +132,12 @@ def split(line: str) -> Line:
         return known
     result = Line()
     _split(line, 0, result)
+    if result.runs_output:
+        result.complete = False
+        for command in list(result.commands):
+            name, _, said = command.forms[0].partition(" ")
+            if name in ("echo", "printf"):
+                _split(_unquote(said), 1, result)
     if len(line) <= 10_000:  # many rules look at one line
         if len(_kept) >= _KEPT_LINES:
             _kept.clear()
@@ -156,6 +168,10 @@ def _split(line: str, depth: int, result: Line) -> None:
         if not ended:
             result.complete = False
         _split(script, depth + 1, result)
+    for script in tree.processes:
+        _split(script, depth + 1, result)
+    for text in tree.expansions:
+        _cut(text, result)
 
 
 def _cut(line: str, result: Line) -> None:
@@ -165,6 +181,8 @@ def _cut(line: str, result: Line) -> None:
         words = [word.strip("'\"\\") for word in part.split()]
         if words:
             forms = [part.strip(), *(" ".join(words[start:]) for start in range(min(len(words), 12)))]
+            if "," in part:  # may be a brace expansion
+                forms.append(part.replace(",", " ").strip())
             result.commands.append(Command([part], list(dict.fromkeys(forms)), False))
 
 
@@ -204,6 +222,8 @@ class _Tree:
             raise TimeoutError("the line takes too long to parse") from None
         self.root = tree.root_node
         self._heredocs: list[Any] = []
+        self.processes: list[str] = []  # scripts of <(...) and >(...), in which the grammar loses arguments
+        self.expansions: list[str] = []  # ${...} with something in it that the grammar does not read
         self._redirections: dict[int, _Redirections] = {}
 
     def text(self, node: Any) -> str:
@@ -219,14 +239,34 @@ class _Tree:
                 self._heredocs.append(node)
             elif kind in ("redirected_statement", "function_definition") and around is None:
                 around = node
+            elif kind == "process_substitution":
+                self.processes.append(self.text(node)[2:].removesuffix(")"))
+                continue
             elif kind in _INNER:
                 around, within = None, False
+            elif kind == "expansion" and self._odd(node):
+                self.expansions.append(self.text(node))
             statement = kind in _COMMANDS
             if statement and not within:
                 yield node, around
             # An assignment in a command is part of it.
             within = statement or (within and kind not in _INNER)
             stack.extend((child, around, within) for child in reversed(node.children))
+
+    def _odd(self, node: Any) -> bool:
+        """Whether an expansion holds commands that the grammar does not read, or makes one of its value (``@P``)."""
+        inside = self.text(node)
+        if any(child.type == "@" for child in node.children):
+            return True
+        if "`" not in inside and "$(" not in inside:
+            return False
+        stack = list(node.children)
+        while stack:
+            child = stack.pop()
+            if child.type in _INNER:
+                return False
+            stack.extend(child.children)
+        return True
 
     def backticks_in_heredocs(self) -> Iterator[tuple[str, bool]]:
         """Yield the scripts that stand between backticks in here-documents, which the grammar does not read."""
@@ -244,6 +284,8 @@ class _Tree:
     def command(self, node: Any, around: Any, depth: int, result: Line) -> None:
         """Add a simple command and what it runs."""
         words, opaque, assigns = self._words(node)
+        if around is not None and any(child == node for child in around.children):
+            words += self._behind_redirections(around)
         if opaque:
             result.complete = False
         outer = around if around is not None else node
@@ -257,6 +299,25 @@ class _Tree:
         if redirections.any and (around is None or any(child == node for child in around.children)):
             forms.append(redirections.text)
         _add(words, exact, forms, redirections, depth, result)
+        if node.type == "variable_assignment":
+            # "${name[@]}" runs the elements of an array.
+            for array in (child for child in node.children if child.type == "array"):
+                elements = [_unquote(self.text(child)) for child in array.children if child.is_named]
+                if elements:
+                    _add(elements, [text], [" ".join(elements)], None, depth + 1, result)
+
+    def _behind_redirections(self, node: Any) -> list[str]:
+        """The words behind a redirection's target, which the grammar counts as targets: ``rm >x -rf /``."""
+        words = []
+        for child in node.children:
+            if child.type == "file_redirect":
+                targets = [
+                    item
+                    for item in child.children
+                    if item.type not in _OPERATORS and item.type != "file_descriptor"
+                ]
+                words += [_unquote(self.text(item)) for item in targets[1:]]
+        return words
 
     def _words(self, node: Any) -> tuple[list[str], bool, bool]:
         """The words without quotes; whether the name is only known when it runs; whether it sets variables."""
@@ -267,11 +328,14 @@ class _Tree:
         for child in node.children:
             if child.type == "variable_assignment":
                 assigns = True
+            elif child.type == "$":  # of $"...", a text to be translated
+                continue
             elif not child.type.endswith("_redirect"):
                 raw = self.text(child)
                 if child.type == "command_name":
                     opaque = any(mark in raw for mark in "$`*?{") or ("[" in raw and raw not in ("[", "[["))
-                words.append(_unquote(raw))
+                words += _braces(raw) if "{" in raw and "," in raw else [_unquote(raw)]
+        words += self._behind_redirections(node)
         return words, opaque, assigns
 
     def _redirections_of(self, outer: Any) -> _Redirections:
@@ -294,9 +358,9 @@ class _Tree:
         if node.type == "file_redirect":
             operator, target = "", ""
             for child in node.children:
-                if child.type in ("<", ">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", ">&-", "<&-"):
+                if child.type in _OPERATORS:
                     operator = child.type
-                elif child.type != "file_descriptor":
+                elif child.type != "file_descriptor" and not target:
                     target = self.text(child)
             duplicate = operator.endswith("&-") or (
                 operator in (">&", "<&") and target.rstrip("-").isdigit() | (target == "-")
@@ -330,7 +394,10 @@ def _add(
         given = redirections.scripts if redirections is not None else []
         if not given:
             result.complete = False
+            result.runs_output = True
         scripts = [*scripts, *given]
+    if words and words[0] == "eval" and any("$(" in script or "`" in script for script in scripts):
+        result.runs_output = True
     for script in scripts:
         _split(script, depth + 1, result)
     for run in runs:
@@ -339,6 +406,27 @@ def _add(
         else:
             text = " ".join(run)
             _add(run, [text], [text, text.removesuffix(" ...")], None, depth + 1, result)
+
+
+def _braces(word: str) -> list[str]:
+    """The words of a brace expansion, ``{rm,-rf}`` or ``a{b,c}``; others as they are."""
+    if any(mark in word for mark in "'\"\\$`") or len(word) > 1000:
+        return [_unquote(word)]
+    words = [word]
+    for _ in range(5):
+        expanded = []
+        for item in words:
+            match = _BRACES.search(item)
+            if match is None:
+                expanded.append(item)
+            else:
+                expanded += [
+                    item[: match.start()] + part + item[match.end() :] for part in match[1].split(",")
+                ]
+        if expanded == words or len(expanded) > 100:
+            break
+        words = expanded
+    return [item for item in words if item] or [word]
 
 
 def _unquote(word: str) -> str:
@@ -390,6 +478,11 @@ def _behind(words: list[str]) -> tuple[list[str], list[list[str]], list[str], bo
             return spelled, runs, [*scripts, *script], reads
         if name == "eval":
             scripts.append(" ".join(words[rest:]).removeprefix("-- "))
+        elif name == "alias":
+            scripts += [word.partition("=")[2] for word in words[rest:] if "=" in word]
+        elif name in ("source", "."):
+            file = words[rest] if rest < end else ""
+            return spelled, runs, scripts, file in _STDIN or file.startswith(("<(", "/dev/fd/", "/proc/"))
         elif name == "trap":
             scripts += [word for word in words[rest:] if not word.startswith("-")][:1]
         elif name in ("su", "runuser", "script"):
