@@ -270,6 +270,19 @@ def test_what_fails_is_named(entry, source, timings, cause):
     assert caught.value.remedy.endswith(".")
 
 
+@pytest.mark.parametrize("timings", [(), ("pre_tool_execution",)])
+def test_a_class_with_hooks_needs_an_object(entry, timings):
+    with pytest.raises(RegistrationError) as caught:
+        module.make(entry("class NoPush:\n    def pre_tool_execution(self, event): ...\n", timings=timings))
+    assert caught.value.remedy == "The class NoPush has hooks; add `plugin = NoPush()` at the end."
+
+
+def test_a_refused_function_has_a_place(entry, tmp_path):
+    plugin = module.make(entry("\n\ndef on_turn_start(event, other): ...\n"))
+    assert module.place_of(plugin, "on_turn_start") == f"{tmp_path / 'h.py'}:3, on_turn_start"
+    assert module.place_of(plugin, "post_turn") == ""
+
+
 def test_an_interrupt_passes(entry):
     with pytest.raises(KeyboardInterrupt):
         module.make(entry("raise KeyboardInterrupt\n"))

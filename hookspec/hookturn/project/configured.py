@@ -25,6 +25,20 @@ if TYPE_CHECKING:
     from .survey import Survey
 
 
+def located(plugin: Any, entry: HookEntry, error: RegistrationError) -> str:
+    """Return why a hook was refused, with the place of a module's function that is to blame.
+
+    Parameters:
+        plugin: the entry's plugin, or None when it could not be made.
+        entry: the configured hook.
+        error: the refusal.
+    """
+    from ..runners.module import place_of
+
+    place = place_of(plugin, error.hook) if plugin is not None and error.hook and entry.path else ""
+    return f"{place}: {error.cause}" if place else error.cause
+
+
 class ConfiguredHooks(SetUp):
     """Registers the hooks of the managed, user and project files, in this order.
 
@@ -130,6 +144,7 @@ class ConfiguredHooks(SetUp):
                 )
             self._failed_hook(entry, model, wrong[0].cause, wrong[0].remedy)
             return
+        plugin = None
         try:
             plugin = self._plugin_of(entry, config)
             record = self.register(
@@ -142,8 +157,9 @@ class ConfiguredHooks(SetUp):
             )
         except RegistrationError as error:
             key = (*path, "run", entry.kind)
-            self.problems.append(model.document.problem(key, error.cause, error.remedy))
-            self._failed_hook(entry, model, error.cause, error.remedy)
+            cause = located(plugin, entry, error)
+            self.problems.append(model.document.problem(key, cause, error.remedy))
+            self._failed_hook(entry, model, cause, error.remedy)
             return
         self._doubts(entry, model)
         dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live

@@ -153,8 +153,17 @@ def make(
     Raises:
         RegistrationError: when the file cannot be loaded, or lacks a function for a timing of the entry.
     """
-    known = tuple(timings)
     module = load(entry)
+    plugin = hooks_of(entry, module, config, timings)
+    _forget_with(plugin, module.__name__)
+    return plugin
+
+
+def hooks_of(
+    entry: HookEntry, module: ModuleType, config: Mapping[str, Any] | None, timings: Iterable[str]
+) -> Configured:
+    """Return the hooks of a module as a plugin; the parameters and errors are those of ``make``."""
+    known = tuple(timings)
     functions = _functions(entry, module, known)
     general = None
     for name in OBJECTS:
@@ -175,7 +184,8 @@ def make(
             raise _refused(
                 entry,
                 f"{entry.path} has no function {timing!r}{near}; it has {', '.join(found) or 'no hook at all'}",
-                f"Define `def {timing}(event):`, or correct the entry's timings.",
+                _plugin_line(module, known)
+                or f"Define `def {timing}(event):`, or correct the entry's timings.",
                 timing,
             )
         hooks[timing] = function
@@ -187,7 +197,8 @@ def make(
             entry,
             f"{entry.path} has no hook"
             + (f"; {near!r} is no timing{did_you_mean(near, known)}" if near else ""),
-            "Define a function named after a timing, such as `def pre_tool_execution(event):`.",
+            _plugin_line(module, known)
+            or "Define a function named after a timing, such as `def pre_tool_execution(event):`.",
         )
     for name in LIFECYCLE:
         if name in functions:
@@ -195,9 +206,29 @@ def make(
     for function in hooks.values():
         if getattr(function, "hookturn_impl", None) is None:
             hookimpl(getattr(function, "__func__", function))
-    plugin = Configured(entry.name, hooks)
-    _forget_with(plugin, module.__name__)
-    return plugin
+    return Configured(entry.name, hooks)
+
+
+def place_of(plugin: Configured, hook: str) -> str:
+    """Return where a hook of a module is defined, such as ``hooks/x.py:3, on_turn_start``, or an empty string."""
+    from inspect import unwrap
+
+    try:
+        function = unwrap(getattr(plugin, hook))
+        code = function.__code__
+    except (AttributeError, ValueError):  # no hook in particular, or none that is written in Python
+        return ""
+    return f"{code.co_filename}:{code.co_firstlineno}, {function.__name__}"
+
+
+def _plugin_line(module: ModuleType, known: tuple[str, ...]) -> str:
+    """Return what to add when a class of the module has the hooks and nobody made an object of it."""
+    for name, value in vars(module).items():
+        if not isinstance(value, type) or value.__module__ != module.__name__:
+            continue
+        if any(key in known or hasattr(part, "hookturn_impl") for key, part in vars(value).items()):
+            return f"The class {name} has hooks; add `plugin = {name}()` at the end."
+    return ""
 
 
 def _forget_with(plugin: Configured, name: str) -> None:
