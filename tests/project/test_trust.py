@@ -263,18 +263,19 @@ def test_an_untrusted_file_can_only_tighten(project, states, monkeypatch, tmp_pa
     assert [rule.text for rule in permissions.ask] == ["write"]
     assert permissions.always_allow == ()
     assert assembled.engine.max_continue == 8
-    ignored = {problem.path for problem in assembled.problems if problem.cause.startswith("ignored: ")}
-    assert ignored == {
+    (ignored,) = [problem for problem in assembled.problems if "ignored" in problem.cause]
+    count, names = ignored.cause.split(" entries are ignored: they are not trusted yet: ")
+    assert set(names.split(", ")) == {
         "mode",
         "autoload",
         "max_continue",
-        *(f"hooks[{index}]" for index in (0, 1, 2, 3, 5, 6, 7)),
+        *(f"the hook {name}" for name in ("evil", "allow", "inject", "mixed", "mine", "kept", "secret")),
         *(f"plugins.{name}" for name in ("audit-log", "turn-stats", "org-guard")),
         "permissions.always_allow",
     }
-    assert all(
-        "hookturn trust" in problem.remedy for problem in assembled.problems if "ignored" in problem.cause
-    )
+    assert int(count) == len(names.split(", "))
+    assert (ignored.file, ignored.severity) == ("hookturn.yaml", "warning")
+    assert ignored.remedy == "Run `hookturn trust` to look at them and trust them."
 
 
 def test_everything_counts_once_it_is_trusted(project, states):

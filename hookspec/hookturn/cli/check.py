@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
-    from ..project.assemble import Assembled
-    from ..project.problems import Problem
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
@@ -35,10 +32,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Check the configuration."""
+    from ..project.unread import problems as unread
+
     if args.path is not None:
         _choose(args)
     with dry_project(args) as assembled:
-        problems = [*assembled.problems, *_unread(assembled)]
+        problems = [*assembled.problems, *unread(assembled.survey)]
     files = [layer.label for layer in assembled.layers]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
     errors = sum(problem.severity == "error" for problem in problems)
@@ -84,45 +83,3 @@ def _choose(args: Namespace) -> None:
         args.project = root
     else:
         args.config = path
-
-
-def _unread(assembled: Assembled) -> list[Problem]:
-    """Return what is wrong with the modules and commands of hooks that are not trusted yet: nothing of them is run."""
-    waiting = {row.source for row in assembled.plugins if row.kind == "config" and row.state == "untrusted"}
-    model = assembled.survey.models.get("project")
-    found = []
-    for entry in model.hooks if model is not None else ():
-        if entry.source in waiting and entry.path:
-            problem = _unreadable(entry.path)
-            if problem is not None:
-                found.append(problem)
-        elif entry.source in waiting and entry.kind == "command" and model is not None:
-            from ..runners.command import problems
-
-            place = ("hooks", entry.index, "run", entry.kind)
-            found += [model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry)]
-    return found
-
-
-def _unreadable(path: str) -> Problem | None:
-    """Return why a file is no Python module, or None."""
-    import warnings
-
-    from ..project.problems import Problem
-    from ..runners.module import read
-    from .output import os_error
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(read(path), path, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        return Problem(
-            path, error.lineno or 0, error.offset or 0, "", f"not Python: {error.msg}", "Correct the code."
-        )
-    except OSError as error:
-        cause = os_error(error).removeprefix(f"{path}: ")
-        return Problem(path, 0, 0, "", f"cannot be read: {cause}", "Correct the path of the hook's module.")
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Problem(path, 0, 0, "", f"not Python: {error}", "Correct the file.")
-    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .model import PERMISSIONS
 from .problems import Problem, show
-from .setup import SetUp
+from .setup import SetUp, told_once
 from .survey import DISABLE, REVIEW, Pending, Row, Survey
 
 TYPE_CHECKING = False
@@ -114,6 +114,7 @@ def assemble(
     InstalledPlugins(engine, survey).run()
     ConfiguredHooks(engine, survey, live=live).run()
     _protect(engine, survey)
+    survey.problems += told_once(survey.ignored)
     if log:
         _log(survey.problems)
     return Assembled(engine, survey)

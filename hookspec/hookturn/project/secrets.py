@@ -55,6 +55,15 @@ def reference(value: object) -> str:
     return ""
 
 
+def has_reference(value: object) -> bool:
+    """Tell whether a value is a secret reference, or one stands in it."""
+    if reference(value):
+        return True
+    if isinstance(value, dict):
+        return any(has_reference(item) for item in value.values())
+    return isinstance(value, list) and any(has_reference(item) for item in value)
+
+
 def commands(value: object) -> list[list[str]]:
     """Return the argument lists of all ``{command: ...}`` references in settings."""
     if reference(value) == "command":

@@ -15,6 +15,7 @@ from .secrets import Wrong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from .problems import Path
@@ -48,6 +49,19 @@ def declares(config: Any, name: str) -> bool:
     return config is not None and name in _fields(config)[0]
 
 
+def unknown(config: Any, settings: Iterable[str], wrong: list[Wrong]) -> None:
+    """Add the names that a ``Config`` class does not have to ``wrong``; no code of the class runs."""
+    hints, _, any_name = _fields(config)
+    wrong.extend(_unknown((name,), hints) for name in settings if name not in hints and not any_name)
+
+
+def _unknown(path: Path, known: Iterable[str]) -> Wrong:
+    known = list(known)
+    name = str(path[-1])
+    remedy = f"It takes {', '.join(known)}." if known else "It takes no settings."
+    return Wrong(path, f"unknown setting {show(name)}{did_you_mean(name, known)}", remedy, key=True)
+
+
 def build(config: Any, settings: dict[str, Any], wrong: list[Wrong]) -> Any:
     """Return an object of a ``Config`` class.
 
@@ -68,14 +82,7 @@ def _build(config: Any, settings: dict[str, Any], path: Path, wrong: list[Wrong]
     values = {}
     for name, value in settings.items():
         if name not in hints and not any_name:
-            wrong.append(
-                Wrong(
-                    (*path, name),
-                    f"unknown setting {show(name)}{did_you_mean(name, hints)}",
-                    f"It takes {', '.join(hints)}." if hints else "It takes no settings.",
-                    key=True,
-                )
-            )
+            wrong.append(_unknown((*path, name), hints))
             continue
         values[name] = _check(value, hints.get(name), (*path, name), wrong)
     for name in required:

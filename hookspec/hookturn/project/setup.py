@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..spec.errors import RegistrationError
+from .problems import Problem, show_path
 from .survey import REVIEW
 
 TYPE_CHECKING = False
@@ -72,5 +73,44 @@ class SetUp:
         else:
             why, remedy = "ignored: it is not trusted yet", REVIEW
         if not silent:
-            self.problems.append(model.document.problem(path, why, remedy, key=True, severity="warning"))
+            problem = model.document.problem(path, why, remedy, key=True, severity="warning")
+            self.survey.ignored.append((_label(model, path), problem))
         return why.removeprefix("ignored: ")
+
+
+def _label(model: Model, path: Path) -> str:
+    """Return what people call an entry: the hook by its name, all else by its path."""
+    if path[0] == "hooks" and isinstance(path[-1], int):
+        return f"the hook {model.document.data['hooks'][path[-1]]['name']}"
+    return show_path(path)
+
+
+def told_once(ignored: list[tuple[str, Problem]]) -> list[Problem]:
+    """Return the problems of entries that do not count, with one line for all of a file that wait for the same.
+
+    Parameters:
+        ignored: what people call an entry, and its own problem.
+    """
+    alike: dict[tuple[str, str, str], list[tuple[str, Problem]]] = {}
+    for label, problem in ignored:
+        alike.setdefault((problem.file, problem.cause, problem.remedy), []).append((label, problem))
+    told = []
+    for (file, cause, remedy), members in alike.items():
+        if len(members) == 1:
+            told.append(members[0][1])
+            continue
+        names = ", ".join(label for label, _ in members)
+        cause = cause.replace("it is", "they are").replace("it has", "they have")
+        cause = f"{len(members)} entries are {cause}: {names}"
+        told.append(
+            Problem(
+                file,
+                0,
+                0,
+                "",
+                cause,
+                remedy.replace("at it and trust it", "at them and trust them"),
+                "warning",
+            )
+        )
+    return told

@@ -117,6 +117,7 @@ class Survey:
         layers: the configuration files that there are.
         models: what they say, by layer (managed, user, project).
         problems: all that is wrong so far.
+        ignored: what the files say without being trusted to: its name and its own problem.
         trust: the trust store.
         declarations: what the project's file declares.
         found: installed plugins, without duplicates.
@@ -148,6 +149,7 @@ class Survey:
             self.problems.append(self.trust.problem)
         self.models: dict[str, Model] = {}
         self.rows: list[Row] = []
+        self.ignored: list[tuple[str, Problem]] = []
         for layer in self.layers:
             self.models[layer.name] = read_model(layer.document, layer.name, layer.base_dir)
         self.builtins = builtins if builtins is not None else self.layer("project") is not None

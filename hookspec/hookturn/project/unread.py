@@ -1,0 +1,135 @@
+"""What can be said of a project's entries that wait for trust: their files are read, and nothing of them is run."""
+
+from __future__ import annotations
+
+from ..spec.errors import RegistrationError, did_you_mean
+from .model import normal
+from .problems import Problem, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ..runners.entry import HookEntry
+    from .discovery import Found
+    from .model import Model, PluginEntry
+    from .survey import Survey
+
+
+def problems(survey: Survey) -> list[Problem]:
+    """Return what is wrong with the untrusted hooks and plugin lines of the project's file.
+
+    Parameters:
+        survey: the project, after its hooks were set up.
+    """
+    model = survey.models.get("project")
+    if model is None:
+        return []
+    waiting = {row.source for row in survey.rows if row.kind == "config" and row.state == "untrusted"}
+    found: list[Problem] = []
+    for entry in model.hooks:
+        if entry.source in waiting:
+            found += _of_hook(survey, model, entry)
+    for key, line in model.plugins.items():
+        if line.enabled and survey.state("project", f"plugins.{key}") != "trusted":
+            found += _of_plugin(survey, model, line)
+    return found
+
+
+def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem]:
+    place = ("hooks", entry.index, "run", entry.kind)
+    if entry.kind == "command":
+        from ..runners.command import problems
+
+        return [model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry)]
+    if not entry.path:
+        return []
+    try:
+        wrong = _of_module(survey, entry)
+    except SyntaxError as error:
+        cause, remedy = f"not Python: {error.msg}", "Correct the code."
+        return [Problem(entry.path, error.lineno or 0, error.offset or 0, "", cause, remedy)]
+    except OSError as error:
+        cause, remedy = f"cannot be read: {error.strerror or error}", "Correct the path of the hook's module."
+        return [Problem(entry.path, 0, 0, "", cause, remedy)]
+    except (ValueError, RecursionError, MemoryError) as error:
+        return [Problem(entry.path, 0, 0, "", f"not Python: {error}", "Correct the file.")]
+    return [model.document.problem(place, *wrong)] if wrong else []
+
+
+def _of_module(survey: Survey, entry: HookEntry) -> tuple[str, str] | None:
+    """Return cause and remedy of what is wrong with a module's hooks, as far as its text tells.
+
+    Raises:
+        SyntaxError, OSError, ValueError, RecursionError, MemoryError: when it cannot be read.
+    """
+    import warnings
+
+    from ..engine.registry import Registry
+    from ..runners.module import hooks_of, read
+    from ..runners.outline import outline
+    from .configured import located
+
+    source = read(entry.path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the compiler, about code that is not ours
+        compile(source, entry.path, "exec", dont_inherit=True)
+        module = outline(source, entry.path, survey.timings)
+    if module is None:
+        return None
+    plugin = None
+    try:
+        plugin = hooks_of(entry, module, None, survey.timings)
+        registry = Registry([specs for _, specs in survey.hookspecs])
+        registry.add(plugin, entry.name, options=dict(entry.options))
+    except RegistrationError as error:
+        return located(plugin, entry, error), error.remedy
+    return None
+
+
+def _of_plugin(survey: Survey, model: Model, line: PluginEntry) -> Iterable[Problem]:
+    from .self_protection import NAME
+
+    path = ("plugins", line.name)
+    name = normal(line.name)
+    if name not in survey.installed and name != NAME:
+        near = did_you_mean(line.name, sorted(item.name for item in survey.found))
+        cause = f"no plugin named {show(line.name)} is installed{near}"
+        remedy = "Install the distribution that brings it, or take the line out."
+        return [model.document.problem(path, cause, remedy, key=True)]
+    item = next((item for item in survey.found if normal(item.name) == name), None)
+    if item is None or not line.settings:
+        return []
+    return [
+        model.document.problem(
+            (*path, *wrong.path), wrong.cause, wrong.remedy, key=wrong.key or not wrong.path
+        )
+        for wrong in _of_settings(item, line)
+        if wrong.severity == "error"
+    ]
+
+
+def _of_settings(item: Found, line: PluginEntry) -> list[Any]:
+    """Return what is wrong with settings; of plugins that are not hookturn's own only names are looked at."""
+    import sys
+
+    from ..spec.record import thaw
+    from . import discovery
+    from .secrets import Wrong, has_reference
+    from .settings import build, config_of, unknown
+
+    if not item.builtin and item.value.partition(":")[0].strip() not in sys.modules:
+        return []  # importing it would run it for a file that nobody trusts
+    try:
+        cls = config_of(discovery.load(item))
+    except RegistrationError:
+        return []  # told when it was to be loaded
+    wrong: list[Wrong] = []
+    if cls is None:
+        return wrong
+    unknown(cls, line.settings, wrong)
+    if item.builtin and not wrong:
+        plain = {key: value for key, value in thaw(line.settings).items() if not has_reference(value)}
+        build(cls, plain, wrong)
+    return wrong
