@@ -28,18 +28,25 @@ def test_its_examples_run(reader):
 
 
 def test_its_configuration_is_right(reader, blocks):
+    assert "with `plugin = NoForcePush()` as its last line" in README.read_text(encoding="utf-8")
     text = next(block.text for block in blocks(README) if block.lang == "yaml")
     hook = next(block.text for block in blocks(README) if block.lang == "python")
     (reader.folder / "hooks").mkdir()
     (reader.folder / "hooks/no_force_push.py").write_text(f"{hook}\n\nplugin = NoForcePush()\n")
     (reader.folder / "hookturn.yaml").write_text(text)
-    for words in (["trust", "--yes"], ["check"], ["hooks", "--json"]):
+    for words in (["check"], ["trust", "--yes"], ["check"], ["hooks", "--json"]):
         done = subprocess.run(
             [sys.executable, "-m", "hookturn", *words],
             cwd=reader.folder, env=reader.env, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
     assert '"no-force-push"' in done.stdout
+    (reader.folder / "hooks/no_force_push.py").unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "hookturn", "fire", "on_user_prompt_submit", "--event", "-", "--json"],
+        cwd=reader.folder, env=reader.env, capture_output=True, text=True, check=False, input='{"prompt": "x"}',
+    )  # fmt: skip
+    assert '"decision": null' in done.stdout, "a lost guard must not deny where it does not guard"
 
 
 def test_the_replay_command_shows_hooks_at_work(reader):
