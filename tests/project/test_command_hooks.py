@@ -183,6 +183,32 @@ def test_what_may_be_there_at_run_time_is_told_and_set_up(project, run, words):
     assert (out.decision, out.failures[0].error_type) == (None, "FailedToStart")
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_script_of_a_shell_line_that_is_not_there(project, trusted):
+    from hookturn.project.unread import problems as unread
+
+    project.write("hooks/there.sh", "exit 0\n").chmod(0o755)
+    project.write("hooks/plain.sh", "exit 0\n").chmod(0o644)
+    lines = ["hooks/gone.sh", "hooks/there.sh x", "./hooks/gone.sh --now", "hooks/plain.sh"]
+    project.config(
+        "hooks:\n"
+        + "".join(
+            f"  - {{name: h{n}, timings: [on_turn_start], run: {{command: {line}}}}}\n"
+            for n, line in enumerate(lines)
+        )
+    )
+    if trusted:
+        project.trust()
+    assembled = project.assemble()
+    found = assembled.problems if trusted else unread(assembled.survey)
+    assert [(problem.path, problem.cause) for problem in found] == [
+        ("hooks[0].run.command", f"{project.folder}/hooks/gone.sh does not exist"),
+        ("hooks[2].run.command", f"{project.folder}/./hooks/gone.sh does not exist"),
+        ("hooks[3].run.command", f"{project.folder}/hooks/plain.sh is not executable"),
+    ]
+    assert found[-1].remedy == "Run `chmod +x` on it, or name its interpreter first."
+
+
 def test_a_line_that_is_a_comment(project):
     project.config(guard('"# echo x"'))
     project.trust()
@@ -190,7 +216,7 @@ def test_a_line_that_is_a_comment(project):
 
 
 @pytest.mark.parametrize(
-    "run", ["'echo x; no-such'", "'[ -e x ] && no-such'", "cd sub", "FOO=1 no-such", "hooks/no_force.py"]
+    "run", ["'echo x; no-such'", "'[ -e x ] && no-such'", "cd sub", "FOO=1 no-such", "cd hooks && ./gone.sh"]
 )
 def test_lines_that_only_a_shell_understands_are_left_to_it(scripted, run):
     scripted.config(guard(run))

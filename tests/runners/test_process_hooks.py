@@ -546,4 +546,12 @@ def test_failures_reach_on_error(made):
 
     engine.register(Listener())
     engine.fire(events.PreToolExecution(tool="bash", args={}))
-    assert heard == [("hook", "NoAnswer", "hookturn.yaml:3: the command ended with exit code 7")]
+    assert heard == [
+        ("hook", "NoAnswer", "hookturn.yaml:3: the command ended with exit code 7 (exit code 2 with words on "
+         "standard error denies; any other is a failure, and the agent goes on)")
+    ]  # fmt: skip
+
+
+def test_a_guards_exit_code_promises_not_to_go_on(made):
+    (failure,) = made.fire("exit 1", guard=True).failures
+    assert failure.message.endswith("(exit code 2 with words on standard error denies; any other is a failure)")

@@ -171,7 +171,7 @@ class ConfiguredHooks(SetUp):
             return
         from ..runners.command import problems
 
-        for wrong in problems(entry):
+        for wrong in problems(entry, self.survey.root):
             key = ("hooks", entry.index, "run", entry.kind)
             self.problems.append(model.document.problem(key, wrong.cause, wrong.remedy))
 

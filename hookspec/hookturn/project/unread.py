@@ -42,7 +42,9 @@ def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem
     if entry.kind == "command":
         from ..runners.command import problems
 
-        return [model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry)]
+        return [
+            model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry, survey.root)
+        ]
     if not entry.path:
         return []
     try:

@@ -51,20 +51,21 @@ class Wrong(Record):
     certain: bool = True
 
 
-def problems(entry: HookEntry) -> list[Wrong]:
+def problems(entry: HookEntry, project: str = "") -> list[Wrong]:
     """Return what is wrong with an entry's command: a missing program, script or interpreter.
 
     Parameters:
         entry: a configured hook of kind command.
+        project: the folder where a shell line will run, if it is known.
     """
     if os.name != "posix":
         return [Wrong("commands run on Linux and macOS only", "Write the hook as a module.")]
     if isinstance(entry.run, str):
-        return _line_problems(entry)
+        return _line_problems(entry, project)
     return _argv_problems(entry, list(entry.run))
 
 
-def _line_problems(entry: HookEntry) -> list[Wrong]:
+def _line_problems(entry: HookEntry, project: str) -> list[Wrong]:
     line = entry.run.strip()
     if not os.access(SHELL, os.X_OK):
         return [Wrong(f"there is no {SHELL}", "Give the command as a list of words.")]
@@ -75,11 +76,11 @@ def _line_problems(entry: HookEntry) -> list[Wrong]:
         return []  # only a shell can tell what it runs
     if words[0] in _BUILTINS:
         return []
-    # The shell starts in the project's folder, which is not known here: a path is left to the run.
-    if os.sep in words[0] and not os.path.isabs(words[0]):
+    # The shell starts in the project's folder; where that is not known, a path is left to the run.
+    if os.sep in words[0] and not (os.path.isabs(words[0]) or project):
         return []
-    _, why = find_program(words[0], os.environ, "/")
-    return [Wrong(why, "Correct the command, or install the program.", certain=False)] if why else []
+    _, why = find_program(words[0], os.environ, project)
+    return [Wrong(why, _remedy(why, words[0]), certain=False)] if why else []
 
 
 _BUILTINS = frozenset((
@@ -89,14 +90,17 @@ _BUILTINS = frozenset((
 ))  # fmt: skip
 
 
+def _remedy(why: str, program: str) -> str:
+    if why.endswith("is not executable"):
+        return "Run `chmod +x` on it, or name its interpreter first."
+    return "Correct the path." if os.sep in program else "Correct the name, or install the program."
+
+
 def _argv_problems(entry: HookEntry, argv: list[str]) -> list[Wrong]:
     found = []
     program, why = find_program(argv[0], os.environ, entry.base_dir)
     if why:
-        remedy = "Correct the path." if os.sep in argv[0] else "Correct the name, or install the program."
-        if why.endswith("is not executable"):
-            remedy = "Run `chmod +x` on it, or name its interpreter first."
-        found.append(Wrong(why, remedy, certain=os.sep in argv[0]))
+        found.append(Wrong(why, _remedy(why, argv[0]), certain=os.sep in argv[0]))
     elif os.sep in argv[0]:
         interpreter = shebang(program)
         if interpreter and not os.access(interpreter.rstrip("\r"), os.X_OK):
@@ -366,7 +370,11 @@ class Command:
         if result.exit_code == 2:
             raise NoAnswer(f"{source}: exit code 2 without a reason on standard error, so it is no refusal")
         words = self._last_words(result)
-        raise NoAnswer(f"{source}: the command {result.ended}" + (f": {words}" if words else ""))
+        hint = ""
+        if result.exit_code is not None:
+            then = "" if self.entry.fails_closed else ", and the agent goes on"
+            hint = f" (exit code 2 with words on standard error denies; any other is a failure{then})"
+        raise NoAnswer(f"{source}: the command {result.ended}" + (f": {words}" if words else "") + hint)
 
     def _last_words(self, result: ProcessResult) -> str:
         lines = result.stderr[-4_000:].decode("utf-8", "replace").split("\n")
