@@ -214,7 +214,7 @@ class _Tree:
         data = self.data = line.encode("utf-8", "surrogatepass")
         try:
             tree = parser.parse(
-                lambda offset, point: data[offset : offset + 65_536],
+                lambda offset, point: data[offset:],
                 progress_callback=lambda offset, error: monotonic() > until,
             )
         except ValueError:  # "Parsing failed": the callback said stop
