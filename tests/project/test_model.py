@@ -134,7 +134,8 @@ T = "timings: [pre_tool_execution]\n    "
         ("mode: monitr\n", "hookturn.yaml:1:7: mode: expected enforce or monitor, got 'monitr' (did you mean 'monitor'?)"),
         ("autoload: no\n", "hookturn.yaml:1:11: autoload: expected true or false, got the text 'no'. Write false."),
         ("autoload: 1\n", "hookturn.yaml:1:11: autoload: expected true or false, got 1. Write true or false."),
-        ("max_continue: -1\n", "hookturn.yaml:1:15: max_continue: expected a whole number from 0, got -1."),
+        ("max_continue: -1\n", "hookturn.yaml:1:15: max_continue: expected a whole number from 0, got -1. Write 0 or more."),
+        ("max_continue: '8'\n", "hookturn.yaml:1:15: max_continue: expected a whole number from 0, got '8'. Write it without quotes."),
         ("max_continue: true\n", "hookturn.yaml:1:15: max_continue: expected a whole number from 0, got True."),
         ("hooks: {a: b}\n", "hookturn.yaml:1:8: hooks: expected a list, got a mapping. Begin each hook with '- name"),
         ("hooks: [x]\n", "hookturn.yaml:1:9: hooks[0]: a hook is a mapping, got a text."),
@@ -188,8 +189,24 @@ T = "timings: [pre_tool_execution]\n    "
             "hookturn.yaml:4:19: hooks[0].run.answer: continue is no answer of pre_tool_execution, which takes rewrite, deny",
         ),
         (
+            f"{H}timings: [system_prompt]\n    run: {{answer: {{deny: x}}}}\n",
+            "hookturn.yaml:4:19: hooks[0].run.answer: deny is no answer of system_prompt, which takes inject, rewrite, warn. "
+            "Give one of these, or name another timing.",
+        ),
+        (
+            f"{H}{T}run:\n      answer:\n      deny: x\n",
+            "hookturn.yaml:6:7: hooks[0].run.deny: unknown key 'deny'. Indent it below 'answer:', and that below 'run:'.",
+        ),
+        (
+            f"{H}{T}run:\n    answer:\n      deny: x\n",
+            "hookturn.yaml:5:5: hooks[0].answer: unknown key 'answer'. Indent it below 'run:'.",
+        ),
+        (f"{H}{T}run: {{answer: {{deny: x, block: y}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer holds at most one of allow, ask, deny and block. Keep one of them."),
+        (f"{H}timings: ['']\n    {RUN}", "hookturn.yaml:3:15: hooks[0].timings[0]: expected a text, got an empty one. Write a name, or take it out."),
+        (
             f"{H}{T}guard: true\n    run: {{answer: {{allow: x}}}}\n",
-            "hookturn.yaml:5:19: hooks[0].run.answer: allow is no answer of a guard, which takes deny, ask, block, warn.",
+            "hookturn.yaml:5:19: hooks[0].run.answer: allow is no answer of a guard, which takes deny, ask, block, warn. "
+            "Give one of these, or drop 'guard: true'.",
         ),
         (
             f"{H}timings: [on_session_end]\n    guard: true\n    run: {{answer: {{warn: x}}}}\n",
@@ -197,7 +214,7 @@ T = "timings: [pre_tool_execution]\n    "
         ),
         (f"{H}{T}{RUN}    guard: yes\n", "hookturn.yaml:5:12: hooks[0].guard: expected true or false, got the text 'yes'. Write true."),
         (f"{H}{T}{RUN}    enabled: off\n", "hookturn.yaml:5:14: hooks[0].enabled: expected true or false, got the text 'off'."),
-        (f"{H}{T}{RUN}    priority: high\n", "hookturn.yaml:5:15: hooks[0].priority: expected a whole number, got 'high'."),
+        (f"{H}{T}{RUN}    priority: high\n", "hookturn.yaml:5:15: hooks[0].priority: expected a whole number, got 'high'. Write a whole number, such as 10."),
         (f"{H}{T}{RUN}    priority: 1.5\n", "hookturn.yaml:5:15: hooks[0].priority: expected a whole number, got 1.5."),
         (f"{H}{T}{RUN}    timeout: 0\n", "hookturn.yaml:5:14: hooks[0].timeout: expected seconds above 0, got 0."),
         (f"{H}{T}{RUN}    timeout: 5s\n", "hookturn.yaml:5:14: hooks[0].timeout: expected seconds above 0, got '5s'."),
@@ -397,3 +414,24 @@ def test_names_of_tools_are_no_misspelt_kinds():
         "Grep",
     ]
     assert said(read(f"permissions: {{deny: {names}}}")) == []
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "bash(x[1])",
+        "bash(a, b)",
+        "bash(git: x)",
+        "*",
+        "read, *",
+        "@x",
+        "bash(x #y)",
+        "*(rm)",
+        "`x`",
+        "bash(a{b})",
+    ],
+)
+def test_a_rule_without_quotes_is_told_to_have_some(rules):
+    model = read(f"permissions:\n  deny: [{rules}]\n")
+    assert all('"quotes"' in problem.remedy for problem in model.problems), said(model)
+    assert model.problems

@@ -61,7 +61,7 @@ def test_several_answers_and_options():
     ],
 )
 def test_answers_that_pass_the_check_can_be_made_and_given(run):
-    assert answer.check(run, PRE) == ""
+    assert answer.check(run, PRE) == ("", "")
     out = engine_of(run, ["pre_tool_execution"]).fire(events.PreToolExecution(tool="bash", args={}))
     assert out.failures == ()
     assert len(out.hooks) == 1
@@ -85,7 +85,7 @@ def test_answers_that_pass_the_check_can_be_made_and_given(run):
     ],
 )
 def test_what_is_wrong_with_an_answer(run, wrong):
-    assert wrong in answer.check(run, PRE)
+    assert wrong in answer.check(run, PRE)[0]
 
 
 def test_what_tightens():

@@ -120,6 +120,9 @@ class Document:
         return self
 
 
+_CLOSE = "Close each [ and {, keep commas between items,"
+
+
 class _Lines:
     """Line and column of an index in a text: lines end as editors see them (LF, CRLF, CR)."""
 
@@ -266,6 +269,10 @@ class _Yaml:
             remedy = "Correct the YAML there: indentation, quotes and colons are the usual suspects."
             if "'\\t'" in cause:
                 remedy = "Indent with blanks: YAML does not take tabs."
+            elif cause.startswith("while parsing a flow"):
+                remedy = f"{_CLOSE} and put a rule or a text with brackets, '#', ':' or commas in it in \"quotes\"."
+            elif cause.startswith(("while scanning an a", "while scanning for the next token")):
+                remedy = 'Put a rule, a glob or another text that begins so in "quotes", such as "*".'
             raise self._stop(mark.index if mark else 0, f"not YAML: {cause}", remedy) from None
         except (ValueError, OverflowError, LookupError, TypeError, AttributeError) as error:
             # PyYAML lets some slip out of its scanner, such as chr() of an escape that is no character.

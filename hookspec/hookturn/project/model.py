@@ -148,6 +148,17 @@ def _unknown(model: Model, path: Path, known: Iterable[str], remedy: str = "") -
     model.problem(path, f"unknown key {show(key)}{near}", remedy, key=True)
 
 
+def _belongs(key: str) -> str:
+    """Return where a key of another level of a hook belongs, as a remedy, or an empty string."""
+    if key in FILTER:
+        return "Move it below 'filter:'."
+    if key in (*KINDS, *LATER):
+        return "Indent it below 'run:'."
+    if key in answer_runner.KEYS:
+        return "Indent it below 'answer:', and that below 'run:'."
+    return ""
+
+
 def _settings(model: Model, data: Mapping[str, Any]) -> None:
     checks: dict[str, Check] = {
         "mode": lambda path, value: _choice(model, path, value, MODES),
@@ -187,7 +198,10 @@ def _whole(model: Model, path: Path, value: object, lowest: int | None = None) -
     if isinstance(value, int) and not isinstance(value, bool) and (lowest is None or value >= lowest):
         return True
     bound = "" if lowest is None else f" from {lowest}"
-    model.problem(path, f"expected a whole number{bound}, got {_got(value)}", "Write it without quotes.")
+    remedy = f"Write {lowest or 0} or more." if lowest is not None else "Write a whole number, such as 10."
+    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
+        remedy = "Write it without quotes."
+    model.problem(path, f"expected a whole number{bound}, got {_got(value)}", remedy)
     return False
 
 
@@ -226,10 +240,11 @@ def _words(model: Model, path: Path, value: object) -> list[str] | None:
     for index, item in enumerate(value):
         if not isinstance(item, str) or not item.strip():
             place = path if single else (*path, index)
-            what = "an empty text" if isinstance(item, str) else kind_of(item)
-            model.problem(
-                place, f"expected a text, got {what}", "Put it into quotes if it is meant as a text."
-            )
+            if isinstance(item, str):
+                model.problem(place, "expected a text, got an empty one", "Write a name, or take it out.")
+                return None
+            remedy = "Put it into quotes if it is meant as a text."
+            model.problem(place, f"expected a text, got {kind_of(item)}", remedy)
             return None
     return list(value)
 
@@ -332,13 +347,17 @@ def _permissions(model: Model, table: object) -> None:
         for index, text in enumerate(rules):
             place = (*path, index)
             if not isinstance(text, str):
-                model.problem(place, f"a rule must be a text, got {kind_of(text)}", "Put it into quotes.")
+                remedy = 'Put the rule in "quotes".'
+                model.problem(place, f"a rule must be a text, got {kind_of(text)}", remedy)
                 continue
             line, _ = model.document.at(place)
             try:
                 rule = Rule(text, f"{model.document.file}:{line}")
             except AnswerError as error:
-                model.problem(place, str(error), "Write a tool, a kind, or tool(pattern).")
+                remedy = "Write a tool, a kind, or tool(pattern)."
+                if text.count("(") != text.count(")"):
+                    remedy = 'Put the whole rule in "quotes": a comma ends one without them.'
+                model.problem(place, str(error), remedy)
                 continue
             model.rules[kind].append(rule)
             _doubtful_tool(model, place, rule.tool, is_rule=True)
@@ -440,7 +459,7 @@ class _Hook:
         before = sum(problem.severity == "error" for problem in model.problems)
         for key in data:
             if key not in HOOK:
-                _unknown(model, (*path, key), HOOK, "Move it below 'filter:'." if key in FILTER else "")
+                _unknown(model, (*path, key), HOOK, _belongs(key))
         if "name" not in data:
             model.problem(path, "the hook has no name", "Add 'name:' with a short word.")
             name = ""
@@ -459,7 +478,9 @@ class _Hook:
             model.problem(
                 (*path, "config"), f"expected a mapping, got {_got(config)}", "Write 'key: value' below it."
             )
-        kind, run = self._run(data.get("run"), timings)
+        kind, run = "", None
+        if data.get("run") is not None or not any(key in data for key in (*KINDS, *LATER)):
+            kind, run = self._run(data.get("run"), timings)
         if sum(problem.severity == "error" for problem in model.problems) > before or not kind:
             return None
         return self._entry(name, kind, run, timings or [], config or {}, enabled=enabled)
@@ -581,7 +602,7 @@ class _Hook:
             return "", None
         for key in run:
             if key not in choices:
-                _unknown(model, (*path, key), choices)
+                _unknown(model, (*path, key), choices, _belongs(key))
                 return "", None
         if len(run) != 1:
             got = f"got {' and '.join(run)}" if run else "got none"
@@ -609,11 +630,11 @@ class _Hook:
                 return "", None
             return kind, value
         if timings is not None:
-            wrong = answer_runner.check(
+            wrong, remedy = answer_runner.check(
                 value, [self.known[name] for name in timings], guard=self.options.get("guard") is True
             )
             if wrong:
-                model.problem(place, wrong, 'Write {deny: "why"}, say.')
+                model.problem(place, wrong, remedy)
         return kind, value
 
     def _command(self, place: Path, value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..spec.answers import DECISIONS, Ask, Block, Deny, Warn, from_json
+from ..spec.answers import DECISIONS, WIRE, Ask, Block, Deny, Warn, from_json
 from ..spec.markers import hookimpl
 from ..spec.record import thaw
 from .entry import Configured
@@ -20,8 +20,14 @@ TIGHTENING = (Deny, Ask, Block, Warn)
 """Answers that can only tighten: the ones that a guard may give, and an untrusted project file too."""
 
 
-def check(data: object, timings: list[Timing], *, guard: bool = False) -> str:
-    """Return what is wrong with a fixed answer for these timings, or an empty string.
+KEYS = (*WIRE, "advice", "code", "config")
+"""All keys of an answer."""
+
+_EXAMPLE = 'Write {deny: "why"}, say.'
+
+
+def check(data: object, timings: list[Timing], *, guard: bool = False) -> tuple[str, str]:
+    """Return what is wrong with a fixed answer for these timings and what to do about it, or two empty strings.
 
     Parameters:
         data: the answer as JSON, such as ``{"deny": "Open a PR."}``.
@@ -33,19 +39,21 @@ def check(data: object, timings: list[Timing], *, guard: bool = False) -> str:
     try:
         answers = from_json(thaw(data))
     except (AnswerError, EventError) as error:
-        return str(error)
+        return str(error), _EXAMPLE
     if not answers:
-        return "the answer says nothing"
+        return "the answer says nothing", "Give one of those that its timings take."
     if sum(isinstance(answer, DECISIONS) for answer in answers) > 1:
-        return "an answer holds at most one of allow, ask, deny and block"
+        return "an answer holds at most one of allow, ask, deny and block", "Keep one of them."
     for answer in answers:
         kind = type(answer)
         if guard and kind not in TIGHTENING:
-            return f"{_word(kind)} is no answer of a guard, which takes {_words(TIGHTENING)}"
+            wrong = f"{_word(kind)} is no answer of a guard, which takes {_words(TIGHTENING)}"
+            return wrong, "Give one of these, or drop 'guard: true'."
         for timing in timings:
             if kind not in timing.answers:
-                return f"{_word(kind)} is no answer of {timing.name}, which takes {_words(timing.answers)}"
-    return ""
+                wrong = f"{_word(kind)} is no answer of {timing.name}, which takes {_words(timing.answers)}"
+                return wrong, "Give one of these, or name another timing."
+    return "", ""
 
 
 def tightens(data: object) -> bool:
