@@ -27,6 +27,13 @@ def place(path: str, event: Event, ctx: Context) -> Place:
     return os.path.abspath(os.path.join(base, path)), base
 
 
+def state_folder(project: str) -> str:
+    """Return the project's folder in the user's state folder; it may not exist yet."""
+    from hookturn.paths import project_hash, state_root
+
+    return os.path.join(state_root(), "projects", project_hash(project))
+
+
 def project_key(project: str, *, dry_run: bool) -> bytes:
     """Return the key for redacting: the project's, so that equal secrets have equal marks.
 
@@ -34,12 +41,11 @@ def project_key(project: str, *, dry_run: bool) -> bytes:
         project: the project's folder.
         dry_run: nothing may be written; the key is then a new one.
     """
-    from hookturn.paths import project_hash, state_root
     from hookturn.redact import workspace_key
 
     if not dry_run:
         try:
-            return workspace_key(os.path.join(state_root(), "projects", project_hash(project)))
+            return workspace_key(state_folder(project))
         except OSError:
             # Without a state folder nothing can be compared between processes; records matter more.
             return os.urandom(32)

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookturn import Engine, Warn, events, hookimpl
+from hookturn_builtins.console import moment
 from hookturn_builtins.turn_stats import plugin
-from hookturn_builtins.turn_stats.command import moment
 from hookturn_builtins.turn_stats.plots import bar
 from hookturn_builtins.turn_stats.reading import quantile, read
 from hookturn_builtins.turn_stats.store import Store
@@ -219,7 +219,6 @@ def test_times_that_since_takes() -> None:
     for text, seconds in (("90s", 90), ("30m", 1800), ("12h", 43_200), ("7d", 604_800), ("2w", 1_209_600)):
         assert moment(text) == pytest.approx(now - seconds, abs=60)
     assert moment("1970-01-02T00:00:00Z") == 86_400
-    assert moment("") == 0
     assert moment("9" * 400 + "w") == 0
     for text in ("yesterday", "d", "-3d", "3y", "²d"):
         assert moment(text) is None

@@ -12,6 +12,8 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
+from ..places import project_key, state_folder
+
 EVERY = 1000
 """Records after which the trail is anchored although no session ended."""
 
@@ -222,19 +224,10 @@ class _Place:
             durability=self.config.durability,
             max_bytes=self.config.max_bytes,
         )
-        self._recorder = Recorder(self._key(), self.config.payloads, self.config.max_chars)
+        self._recorder = Recorder(
+            project_key(self.project, dry_run=self.dry_run), self.config.payloads, self.config.max_chars
+        )
         return self._recorder
-
-    def _key(self) -> bytes:
-        from hookturn.redact import workspace_key
-
-        if not self.dry_run:
-            try:
-                return workspace_key(os.path.dirname(second_trail(self.project)))
-            except OSError:
-                # Without a state folder nothing can be compared between processes; records matter more.
-                return os.urandom(32)
-        return os.urandom(32)
 
     def _degrade(self, event: OutcomeEvent, error: Exception, ctx: Context) -> Answer | None:
         """Write the record to the state folder, or count it as lost; say so when it begins."""
@@ -248,7 +241,11 @@ class _Place:
                 if self._second is None:
                     self._second = Trail(second_trail(self.project))
                 if self._recorder is None:
-                    self._recorder = Recorder(self._key(), self.config.payloads, self.config.max_chars)
+                    self._recorder = Recorder(
+                        project_key(self.project, dry_run=self.dry_run),
+                        self.config.payloads,
+                        self.config.max_chars,
+                    )
                 self._second.append({**self._recorder.make(event), "instead_of": self.path})
                 where = self._second.path
             except Exception as second:
@@ -275,9 +272,7 @@ class _Place:
 
 def second_trail(project: str) -> str:
     """Return where the records of a project go that its trail cannot take: in the user's state folder."""
-    from hookturn.paths import project_hash, state_root
-
-    return os.path.join(state_root(), "projects", project_hash(project), "audit.jsonl")
+    return os.path.join(state_folder(project), "audit.jsonl")
 
 
 def plugin(config: Config | None = None) -> Any:

@@ -11,6 +11,8 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
+from ..places import state_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -264,10 +266,9 @@ def _env(ctx: Context) -> dict[str, str]:
 
 
 def _state(project: str) -> str:
-    from hookturn.paths import private_dir, project_hash, state_root
+    from hookturn.paths import private_dir
 
-    folder = os.path.join(state_root(), "projects", project_hash(project))
-    return str(private_dir(folder))
+    return str(private_dir(state_folder(project)))
 
 
 def _absolute(paths: Iterable[Any], cwd: str) -> list[str]:

@@ -10,8 +10,10 @@ from errno import ENOSPC
 from json import JSONEncoder
 
 from hookturn import redact
-from hookturn.paths import hookturn_dir, open_private, private_dir, project_hash, state_root
+from hookturn.paths import hookturn_dir, open_private, private_dir
 from hookturn.spec.record import jsonable
+
+from ..places import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Journal:
             if timing == "on_message_received" and (out.denied or out.replied):
                 note = Journal._message  # it comes no further
         if not self._key:
-            self._key = self._workspace_key()
+            self._key = project_key(self._project, dry_run=not self._project)
         line: dict[str, Any] = {"e": "said", "time": event.time, "turn": event.turn}
         if event.agent_id:
             line["agent_id"] = event.agent_id
@@ -156,17 +158,6 @@ class Journal:
             self._torn = self._full = False
             line = {"e": "session", "schema": 1, "session_id": self.session_id}
             self._write(_encode(line).encode("ascii") + b"\n")
-
-    def _workspace_key(self) -> bytes:
-        """The project's key, so that equal secrets have equal marks; a passing one where there is none."""
-        if self._project:
-            try:
-                return redact.workspace_key(
-                    os.path.join(state_root(), "projects", project_hash(self._project))
-                )
-            except OSError:
-                return os.urandom(32)  # a report matters more than marks that can be compared
-        return os.urandom(32)
 
     # -- what a line says ---------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookturn import HookturnError
 
-from ..console import count, emit, printable, project_file, table
+from ..console import count, emit, moment, printable, project_file, table
 from .plots import bars
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ SEEN = 0.0001
 PARTS = ("model", "tool", "hook")
 """What the time of turns is spent on, as far as it is known."""
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 """Seconds of the units that ``--since`` takes."""
 
 
@@ -49,7 +48,7 @@ def run(args: Any, misused: Callable[[str], NoReturn]) -> int:
 
     if args.json and args.prometheus:
         misused("--json and --prometheus exclude each other")
-    since = moment(args.since)
+    since = moment(args.since) if args.since else 0.0
     if since is None:
         misused(
             f"--since takes 30m, 12h, 7d, or a time such as 2026-11-30 or 2026-11-30T18:00:00Z, not {args.since!r}"
@@ -68,19 +67,6 @@ def run(args: Any, misused: Callable[[str], NoReturn]) -> int:
     else:
         _print(figures)
     return 0
-
-
-def moment(text: str) -> float | None:
-    """Return the time that ``--since`` names, in seconds since the epoch; 0 for "", None when it names none."""
-    if not text:
-        return 0.0
-    if text[-1] in UNITS and text[:-1].isascii() and text[:-1].isdigit():
-        from time import time
-
-        return max(time() - float(text[:-1]) * UNITS[text[-1]], 0.0)
-    from hookturn.spec.events import parse_time
-
-    return parse_time(text)
 
 
 def _expose(figures: dict[str, Any]) -> None:
