@@ -58,6 +58,19 @@ def disabled(words: Iterable[str]) -> list[str]:
     return names
 
 
+def check_config(option: str, path: str | None) -> None:
+    """Refuse an option's configuration file that is not there; None is no file.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    import os
+
+    if path is not None and not os.path.isfile(path):
+        what = "is no file" if os.path.lexists(path) else "does not exist"
+        raise UsageError(f"{option} {path}: {what}. Name a configuration file.")
+
+
 def open_project(args: Namespace, **options: Any) -> Assembled:
     """Build the engine that a command's options choose.
 
@@ -68,13 +81,9 @@ def open_project(args: Namespace, **options: Any) -> Assembled:
     Raises:
         UsageError: when the file of ``--with`` is not there.
     """
-    import os
-
     from ..project.assemble import assemble
 
-    if args.config is not None and not os.path.isfile(args.config):
-        what = "is no file" if os.path.lexists(args.config) else "does not exist"
-        raise UsageError(f"--with {args.config}: {what}. Name a configuration file.")
+    check_config("--with", args.config)
     names = disabled(args.left_out)
     assembled = assemble(args.project, with_config=args.config, disable=names, log=False, **options)
     _note_left_out(names, assembled)

@@ -16,7 +16,7 @@ from .output import (
     say,
 )
 from .output import progress as show_progress
-from .project import add_live, add_options, note_problems, open_project
+from .project import add_live, add_options, check_config, disabled, note_problems, open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def run(args: argparse.Namespace) -> int:
     from ..replay.run import open_recording
     from ..replay.tally import Tally
 
+    check_config("--with", args.config)
+    check_config("--diff", args.diff)
+    disabled(args.left_out)
     sample = args.file is None
     path = _sample() if sample else args.file
     try:
@@ -205,11 +208,9 @@ def _print_summary(summary: dict[str, Any], recording: Recording, folder: Path) 
     statuses = ", ".join(f"{number} {name}" for name, number in summary["by_status"].items())
     tokens = summary["tokens"]
     cached = f" ({tokens['cache_read']:,} from cache)" if tokens["cache_read"] else ""
-    said = [
-        f"{summary[key]:,} {key}"
-        for key in ("denied", "rewritten", "asked", "injected", "warnings")
-        if summary[key]
-    ]
+    said = [f"{summary[key]:,} {key}" for key in ("denied", "rewritten", "asked", "injected") if summary[key]]
+    if summary["warnings"]:
+        said.append(count(summary["warnings"], "warning"))
     failures = f"{count(summary['failures'], 'hook failure')}" if summary["failures"] else ""
     fired = sum(summary["timings"].values())
     pairs(
