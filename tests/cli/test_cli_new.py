@@ -11,7 +11,8 @@ import pytest
 def test_new_makes_a_project_whose_test_passes(cli):
     ran = cli("new", "no-force-push")
     assert (ran.code, ran.err) == (0, ""), ran
-    files = ran.out.split()
+    *files, last = ran.out.splitlines()
+    assert last == "next: cd no-force-push && pip install -e '.[test]' && pytest"
     assert "no-force-push/pyproject.toml" in files
     assert all((cli.project / file).is_file() for file in files)
     tests = subprocess.run(
@@ -39,6 +40,15 @@ def test_a_name_that_is_none(cli, name):
     assert "\x1b" not in ran.err
     assert "Traceback" not in ran.err
     assert sorted(cli.project.iterdir()) == [cli.project / ".git"]
+
+
+@pytest.mark.parametrize(
+    "name", ["audit-log", "Turn_Stats", "error-report", "session-summary", "auto-commit", "self-protection"]
+)
+def test_a_name_of_a_builtin(cli, name):
+    ran = cli("new", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is a plugin that comes with hookturn; choose another name" in ran.err
 
 
 def test_something_in_the_way(cli):

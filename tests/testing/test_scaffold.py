@@ -71,6 +71,10 @@ def test_the_project_file_says_what_hookturn_and_pip_need(tmp_path: Path) -> Non
     assert project["dependencies"] == ["hookturn>=0.1"]
     assert project["requires-python"] == ">=3.10"
     assert project["license"] == "MIT"
+    assert set(project["optional-dependencies"]) == {"test"}
+    readme = (tmp_path / "slack-notify/README.md").read_text(encoding="utf-8")
+    assert "pip install -e '.[test]'" in readme
+    assert "The licence in `pyproject.toml` is MIT" in readme
     assert data["build-system"]["build-backend"] == "hatchling.build"
 
 

@@ -26,6 +26,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Make the project."""
+    from shlex import quote
+
     from ..testing.scaffold import ScaffoldError, create, names
 
     try:
@@ -41,4 +43,6 @@ def run(args: Namespace) -> int:
         return 0
     for file in files:
         say(clean(str(file)))
+    folder = files[0].parent
+    say(f"next: cd {clean(quote(str(folder)))} && pip install -e '.[test]' && pytest")
     return 0

@@ -94,9 +94,20 @@ def names(name: str) -> tuple[str, str]:
     module = normal.replace("-", "_")
     if not module.isidentifier():
         raise ScaffoldError(f"{name!r} gives no importable module name: it must begin with a letter")
+    if normal in _builtins():
+        raise ScaffoldError(f"{name!r} is a plugin that comes with hookturn; choose another name")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in _TAKEN:
         raise ScaffoldError(f"{name!r} gives the module name {module!r}, which is taken; choose another one")
     return normal, module
+
+
+def _builtins() -> set[str]:
+    """Return the names of hookturn's own plugins, which no other plugin can have."""
+    from ..project.discovery import PLUGINS, entry_points
+    from ..project.self_protection import NAME
+
+    found, _ = entry_points()
+    return {NAME, *(item.name for item in found if item.group == PLUGINS and item.builtin)}
 
 
 def _check_free(project: Path) -> None:
