@@ -186,3 +186,16 @@ def test_trust_runs_nothing(cli):
     assert ran.code == 0
     assert "runs touch ran" in ran.out
     assert not (cli.project / "ran").exists()
+
+
+def test_a_file_that_cannot_be_read_is_said_and_the_rest_is_trusted(cli):
+    cli.write("own.py", "def on_turn_start(event): ...\n")
+    cli.write(
+        "hookturn.yaml",
+        "hooks:\n  - {name: gone, run: {module: gone.py}}\n  - {name: own, run: {module: own.py}}\n",
+    )
+    ran = cli("trust", "--yes")
+    assert ran.code == 1
+    assert f"1 file cannot be read, so what needs it does not run: {cli.project / 'gone.py'}" in ran.err
+    rows = {row["name"]: row["state"] for row in cli("plugins", "--json").json["plugins"]}
+    assert (rows["gone"], rows["own"]) == ("failed", "loaded")

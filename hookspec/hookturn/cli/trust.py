@@ -61,6 +61,7 @@ def run(args: Namespace) -> int:
                 return 1
         survey.trust_all()
         report["trusted"] = True
+    unread = [file for item in waiting for file, digest in item.declaration.files.items() if not digest]
     if args.json:
         emit(report)
     elif waiting or dropped:
@@ -69,7 +70,11 @@ def run(args: Namespace) -> int:
         say(f"{clean(survey.root)} has no configuration: there is nothing to trust.")
     else:
         say(f"{clean(survey.root)}: nothing in {clean(layer.label)} waits for trust.")
-    return 0
+    if unread:
+        complain(
+            f"{count(len(unread), 'file')} cannot be read, so what needs it does not run: {', '.join(unread)}"
+        )
+    return 1 if unread else 0
 
 
 def run_untrust(args: Namespace) -> int:
