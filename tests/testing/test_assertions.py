@@ -290,13 +290,38 @@ def test_the_message_names_event_hooks_answers_and_reasons() -> None:
     assert "at pre_tool_execution, PreToolExecution(" in message
     assert "- first (plain 50): Warn(text='careful')" in message
     assert "- second (plain 50): Deny(reason='no')" in message
-    assert "- third (plain 50): second said deny" in message
+    assert "- third (plain 50): not called: second said deny" in message
 
 
 def test_a_message_shows_a_monitored_answer_and_stays_short() -> None:
     message = fails(denied_by, fire(Deny("x" * 10_000), mode="monitor"))
     assert "monitor mode" in message
     assert len(message) < 2000
+
+
+def test_the_message_says_why_a_hook_was_not_called() -> None:
+    class OnlyBash:
+        @hookimpl(tools=["bash"])
+        def pre_tool_execution(self, event):  # type: ignore[no-untyped-def]
+            return Deny("no")
+
+    with Engine([("only-bash", OnlyBash())]) as engine:
+        event = make.pre_tool_execution("read", path="a.py")
+        message = fails(denied_by, engine.fire(event, measure=True), "only-bash")
+        assert "- only-bash (plain 50): not called: tools: read (read) is none of bash" in message
+        message = fails(denied_by, engine.fire(event), "only-bash")
+        assert "no hook answered (fire(event, measure=True) tells why)" in message
+
+
+def test_the_message_of_a_call_is_in_words() -> None:
+    run = play({"on_turn_start": None})
+    call = run.calls[0]
+    message = fails(denied_by, call)
+    assert f"      of the call {call.call_id!r} of {call.tool}, which is over: ok\n" in message
+    assert f"      of the call {call.call_id!r} of {call.tool}, which is over: ok\n" in fails(
+        denied_by, run.results[0]
+    )
+    assert message.endswith("no hook listened")
 
 
 def test_results_of_a_session_denied() -> None:

@@ -112,19 +112,27 @@ class _Seen:
         __tracebackhide__ = True
         lines = [f"expected {expected}", f"     but {but}"]
         if not isinstance(self.result, (list, tuple)):
-            lines.append(f"      of {_short(self.result)}")
+            lines.append(f"      of {_named(self.result)}")
         for out in self.outcomes:
             lines.append(f"      at {out.timing}, {_brief(out.event)}")
             for record in out.hooks:
-                said = record.error or ", ".join(map(_brief, record.answers)) or record.why or "no opinion"
-                why = f" ({record.why})" if record.why and said != record.why else ""
-                lines.append(f"         - {record.name} ({record.tier} {record.priority}): {said}{why}")
+                said = record.error or ", ".join(map(_brief, record.answers))
+                if said:
+                    said += f" ({record.why})" if record.why else ""
+                elif record.matched:
+                    said = record.why or "no opinion"
+                else:
+                    said = f"not called: {record.why}"
+                lines.append(f"         - {record.name} ({record.tier} {record.priority}): {said}")
             if not out.hooks:
-                lines.append("         no hook answered")
+                hint = " (fire(event, measure=True) tells why)" if self.result is out else ""
+                lines.append(f"         no hook answered{hint}")
             for failure in out.failures:
                 lines.append(
                     f"         ! {failure.hook} failed: {failure.error_type}: {failure.message}{_where(failure)}"
                 )
+        if not self.outcomes and isinstance(self.result, (Call, ToolResult)):
+            lines.append("         no hook listened")
         raise AssertionError("\n".join(lines))
 
     def no_failures(self, expected: str) -> None:
@@ -133,6 +141,15 @@ class _Seen:
         failed = list(dict.fromkeys(failure.hook for out in self.outcomes for failure in out.failures))
         if failed:
             self.fail(expected, f"{' and '.join(map(repr, failed))} failed (failures=True if that is meant)")
+
+
+def _named(result: Any) -> str:
+    if isinstance(result, Call):
+        ended = f", which is over: {result.result.status}" if result.result is not None else ""
+        return f"the call {result.call_id!r} of {result.tool}{ended}"
+    if isinstance(result, ToolResult):
+        return f"the call {result.call_id!r} of {result.tool}, which is over: {result.status}"
+    return _short(result)
 
 
 def _short(value: object, limit: int = _LIMIT) -> str:
