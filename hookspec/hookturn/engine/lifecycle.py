@@ -88,15 +88,23 @@ class Lifecycle:
     Parameters:
         engine: the engine, for its plans, permissions and limits.
         state: the session's state.
+        attached: the session was started elsewhere.
         dry_run: mark the events as dry.
         can_prompt: the host has a prompt of its own: an Ask that nobody answered is left to it.
     """
 
     def __init__(
-        self, engine: Engine, state: SessionState, *, dry_run: bool = False, can_prompt: bool = False
+        self,
+        engine: Engine,
+        state: SessionState,
+        *,
+        attached: bool = False,
+        dry_run: bool = False,
+        can_prompt: bool = False,
     ) -> None:
         self.engine = engine
         self.state = state
+        self.attached = attached
         self.dry_run = dry_run or engine.dry_run
         self.can_prompt = can_prompt
         self.time: float | None = None  # set by replay: the recorded time of what comes next
@@ -148,11 +156,15 @@ class Lifecycle:
     # -- session --------------------------------------------------------------------------------
 
     def start(self, source: str, model: str, provider: str, raw: Any = None) -> Steps[Outcome]:
-        """Fire on_session_start, once."""
+        """Fire on_session_start, once; again for a session that ended, or whose host says that it goes on."""
         with self.state.change() as data:
-            if data.get("started"):
-                raise LifecycleError(f"session {self.state.id!r} has started already")
+            if data.get("started") and not data.get("ended") and source == "startup":
+                raise LifecycleError(
+                    f"session {self.state.id!r} has started already: use that one, or give source='resume'"
+                )
             data["started"] = True
+            data["ended"] = False
+            data["blocked"] = None
         event = e.SessionStart._make(
             {**self._common(None), "source": source, "model": model, "provider": provider, "raw": freeze(raw)}
         )
@@ -166,7 +178,7 @@ class Lifecycle:
     def end(self, reason: str, raw: Any = None) -> Steps[Outcome | None]:
         """Complete what is open, then fire on_session_end, once; None when the session had ended."""
         with self.state.change() as data:
-            if data.get("ended"):
+            if data.get("ended") or not (data.get("started") or self.attached):
                 return None
             data["ended"] = True
         interrupted: BaseException | None = None
@@ -376,6 +388,14 @@ class Lifecycle:
 
     # -- tool calls -----------------------------------------------------------------------------
 
+    def new_call_id(self, agent_id: str) -> str:
+        """Return an id that no call of the turn has."""
+        turn = self.turn_of(agent_id)
+        call_id = self.state.next_call_id()
+        while call_id in self._made or call_id in turn["open"] or call_id in turn["closed"]:
+            call_id = self.state.next_call_id()  # a host may count like this itself
+        return call_id
+
     def begin_tool(
         self,
         agent_id: str,
@@ -424,7 +444,12 @@ class Lifecycle:
             status = "replied" if call.replied else "denied"
             value = call.reply if call.replied else call.message
             yield from self.end_tool(
-                agent_id, call_id, status=status, result=value, by=call.denied_by or call.replied_by, reason=call.reason
+                agent_id,
+                call_id,
+                status=status,
+                result=value,
+                by=call.denied_by or call.replied_by,
+                reason=call.reason,
             )
         return call
 
@@ -736,7 +761,11 @@ class Lifecycle:
 
     def _alive(self) -> None:
         if self.state.get("ended"):
-            raise LifecycleError(f"session {self.state.id!r} has ended")
+            raise LifecycleError(f"session {self.state.id!r} has ended: start another one")
+        if not self.attached and not self.state.get("started"):
+            raise LifecycleError(
+                f"session {self.state.id!r} has not started: use `with engine.session() as session:`"
+            )
 
 
 STATUSES = ("ok", "error", "denied", "replied", "timeout", "cancelled", "unknown")

@@ -7,8 +7,8 @@ tool) and decide nothing. Both have the same names.
 from __future__ import annotations
 
 import os
-from itertools import count
 
+from ..spec.errors import LifecycleError
 from .lifecycle import Approve, Execute, Fire, Lifecycle
 from .outcome import describe
 from .session_state import SessionState
@@ -76,10 +76,9 @@ class _Common:
                 transcript_path=transcript_path,
             )
         self._state = known
-        self._life = Lifecycle(engine, known, dry_run=dry_run, can_prompt=can_prompt)
+        self._life = Lifecycle(engine, known, attached=attached, dry_run=dry_run, can_prompt=can_prompt)
         self._about = (source, model, provider, raw)
         self._attached = attached
-        self._calls = count(1)
         self.env: dict[str, str] = {}
         self.warnings: list[str] = []
         if attached:
@@ -118,11 +117,6 @@ class _Common:
     def _started(self, out: Outcome) -> None:
         self.env.update(out.env)
         self.warnings.extend(out.warnings)
-
-    def _next_call_id(self) -> str:
-        return (
-            f"call-{os.getpid()}-{next(self._calls)}" if self._state.stored else f"call-{next(self._calls)}"
-        )
 
 
 def _new_id() -> str:
@@ -200,6 +194,8 @@ class Session(_Common):
         if not self._attached:
             try:
                 self.start()
+            except LifecycleError:  # not ours to end
+                raise
             except BaseException as error:
                 self.end(_reason(type(error)))
                 raise
@@ -327,16 +323,24 @@ class _TurnCommon:
         self.warnings: list[str] = []
         self._begun = begun
 
+    def _open(self) -> str:
+        """The turn's key, while it is open: an old turn must not act on a new one."""
+        if not self._begun:
+            raise LifecycleError("this turn was not begun: use `with session.turn() as turn:`")
+        if self.ended:
+            raise LifecycleError("this turn is over: begin another one with `session.turn()`")
+        return self.agent_id
+
     @property
     def number(self) -> int:
         """Number of the turn, from 1."""
-        number: int = self._life.turn_of(self.agent_id)["number"]
+        number: int = self._life.turn_of(self._open())["number"]
         return number
 
     @property
     def blocked_by(self) -> str:
         """Who ended the turn for tools and further requests, or an empty string."""
-        blocked = self._life.turn_of(self.agent_id)["blocked"]
+        blocked = self._life.turn_of(self._open())["blocked"]
         return blocked[0] if blocked else ""
 
     def _beginning(self) -> Steps[Outcome]:
@@ -366,7 +370,7 @@ class _TurnCommon:
             "model": model,
             "raw": raw,
         }
-        return self._life.model_response(self.agent_id, fields)
+        return self._life.model_response(self._open(), fields)
 
 
 class Turn(_TurnCommon):
@@ -408,7 +412,7 @@ class Turn(_TurnCommon):
         Returns:
             the parts as hooks left them, with all injected texts appended, each once.
         """
-        result, out = self._session._run(self._life.system_prompt(self.agent_id, parts, raw))
+        result, out = self._session._run(self._life.system_prompt(self._open(), parts, raw))
         self.warnings.extend(out.warnings)
         return result
 
@@ -452,7 +456,7 @@ class Turn(_TurnCommon):
             mcp: (server, tool) where the name does not say it.
             raw: the host's own payload.
         """
-        return self._session._run(self._life.begin_tool(self.agent_id, call_id, tool, args, mcp=mcp, raw=raw))
+        return self._session._run(self._life.begin_tool(self._open(), call_id, tool, args, mcp=mcp, raw=raw))
 
     def end_tool(
         self,
@@ -512,11 +516,12 @@ class Turn(_TurnCommon):
         Returns:
             the result. The body's exception is in it, not raised; KeyboardInterrupt and the like pass.
         """
-        call_id = call_id or self._session._next_call_id()
-        return self._session._run(self._life.call_tool(self.agent_id, call_id, tool, args, execute, mcp=mcp))
+        call_id = call_id or self._life.new_call_id(self._open())
+        return self._session._run(self._life.call_tool(self._open(), call_id, tool, args, execute, mcp=mcp))
 
     def subagent(self, name: str, agent_id: str | None = None) -> Turn:
         """Return a sub-agent's turn inside this one, a context manager."""
+        self._open()
         return Turn(self._session, agent_id or _new_id(), name, self.agent, "")
 
     def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
@@ -535,7 +540,7 @@ class Turn(_TurnCommon):
         Returns:
             the end; with words in ``again`` the turn is still open and the model should be asked again.
         """
-        steps = self._life.complete(self.agent_id, text, result=result, leaving=final, raw=raw)
+        steps = self._life.complete(self._open(), text, result=result, leaving=final, raw=raw)
         end = self._session._run(steps)
         self.ended = end.again is None
         return end
@@ -593,6 +598,8 @@ class AsyncSession(_Common):
         if not self._attached:
             try:
                 await self.start()
+            except LifecycleError:  # not ours to end
+                raise
             except BaseException as error:
                 await self.end(_reason(type(error)))
                 raise
@@ -671,7 +678,7 @@ class AsyncTurn(_TurnCommon):
 
     async def system_prompt(self, parts: Iterable[str], *, raw: Any = None) -> list[str]:
         """Fire system_prompt before a request to the model (see ``Turn.system_prompt``)."""
-        result, out = await self._session._run(self._life.system_prompt(self.agent_id, parts, raw))
+        result, out = await self._session._run(self._life.system_prompt(self._open(), parts, raw))
         self.warnings.extend(out.warnings)
         return result
 
@@ -699,7 +706,7 @@ class AsyncTurn(_TurnCommon):
     ) -> Call:
         """Begin a tool call that the host runs itself (see ``Turn.begin_tool``)."""
         return await self._session._run(
-            self._life.begin_tool(self.agent_id, call_id, tool, args, mcp=mcp, raw=raw)
+            self._life.begin_tool(self._open(), call_id, tool, args, mcp=mcp, raw=raw)
         )
 
     async def end_tool(
@@ -739,13 +746,14 @@ class AsyncTurn(_TurnCommon):
         mcp: tuple[str, str] | None = None,
     ) -> ToolResult:
         """A whole tool call; ``execute`` may be a coroutine function (see ``Turn.call_tool``)."""
-        call_id = call_id or self._session._next_call_id()
+        call_id = call_id or self._life.new_call_id(self._open())
         return await self._session._run(
-            self._life.call_tool(self.agent_id, call_id, tool, args, execute, mcp=mcp)
+            self._life.call_tool(self._open(), call_id, tool, args, execute, mcp=mcp)
         )
 
     def subagent(self, name: str, agent_id: str | None = None) -> AsyncTurn:
         """Return a sub-agent's turn inside this one, an asynchronous context manager."""
+        self._open()
         return AsyncTurn(self._session, agent_id or _new_id(), name, self.agent, "")
 
     async def fail(
@@ -758,7 +766,7 @@ class AsyncTurn(_TurnCommon):
         self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None
     ) -> End:
         """Complete the turn (see ``Turn.complete``)."""
-        steps = self._life.complete(self.agent_id, text, result=result, leaving=final, raw=raw)
+        steps = self._life.complete(self._open(), text, result=result, leaving=final, raw=raw)
         end = await self._session._run(steps)
         self.ended = end.again is None
         return end

@@ -6,6 +6,8 @@ or, with a state folder, processes) cannot lose each other's.
 
 from __future__ import annotations
 
+import itertools
+
 from ..spec.record import jsonable
 from .state import FileValues, MemoryValues
 
@@ -43,6 +45,7 @@ class SessionState:
         self.transcript_path: str = about.get("transcript_path") or ""
         self.tools: Mapping[str, Tool] | None = about.get("tools")
         self.stored = stored and stores.folder is not None
+        self._calls = itertools.count(1)
         self._values: FileValues | MemoryValues = (
             stores.values("runs", "session", session_id) if self.stored else MemoryValues()
         )
@@ -70,6 +73,14 @@ class SessionState:
     def get(self, name: str, default: Any = None) -> Any:
         """Return one value of the state."""
         return self._values.get(name, default)
+
+    def next_call_id(self) -> str:
+        """Return an id for a tool call that has none, unique in the session (in all processes where it is stored)."""
+        if self.stored:
+            from uuid import uuid4
+
+            return f"call-{uuid4()}"
+        return f"call-{next(self._calls)}"
 
     @property
     def turn(self) -> int:
