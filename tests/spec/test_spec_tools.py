@@ -141,6 +141,8 @@ rename to r2
         ("Grep", {"path": "src", "pattern": "x"}, ["src"]),
         ("Bash", {"command": "cat /etc/passwd"}, []),
         ("Read", {"file_path": "a\0b\ud800"}, ["/work/a\0b\ud800"]),
+        ("Read", {"file_path": "~a\0b"}, ["/work/~a\0b"]),
+        ("Read", {"file_path": "~\ud800/x"}, ["/work/~\ud800/x"]),
     ],
 )
 def test_paths_are_absolute_and_named_once(name, args, paths):

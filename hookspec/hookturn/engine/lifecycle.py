@@ -14,7 +14,7 @@ from time import time as now
 from ..spec import events as e
 from ..spec.answers import Rewrite
 from ..spec.errors import EventError, LifecycleError
-from ..spec.record import freeze, thaw
+from ..spec.record import freeze, jsonable, thaw
 from .approval import read
 from .fold import Vote, message
 from .outcome import Outcome, describe
@@ -582,6 +582,10 @@ class Lifecycle:
         made = self._made.get(call_id)
         if made is not None and made.result is not None:
             return made.result
+        try:
+            result = freeze(result)
+        except EventError:  # nested too deep for an event; what the tool did still has its post
+            result = freeze(jsonable(result))
         with self.state.change() as data:
             turns = data.get("turns", {})
             if call_id not in turns.get(agent_id, {}).get("open", {}):
@@ -611,7 +615,7 @@ class Lifecycle:
             e.PostToolExecution,
             turn,
             call,
-            result=freeze(result),
+            result=result,
             status=status,
             duration=duration,
             error=error,

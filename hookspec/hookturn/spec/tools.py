@@ -203,7 +203,7 @@ def paths_of(tool: Tool, args: Mapping[str, Any], cwd: str) -> list[str]:
         args: the call's arguments.
         cwd: the session's folder; relative paths stay relative without it.
     """
-    from os.path import expanduser, join, normpath
+    from os.path import join, normpath
 
     found: dict[str, None] = {}
     names = [text for key in tool.paths for text in _strings(args.get(key))]
@@ -211,9 +211,18 @@ def paths_of(tool: Tool, args: Mapping[str, Any], cwd: str) -> list[str]:
     for name in names:
         path = name.removeprefix("file://")
         if path.startswith("~"):
-            path = expanduser(path)
+            path = _at_home(path)
         found[normpath(join(cwd, path))] = None
     return list(found)
+
+
+def _at_home(path: str) -> str:
+    from os.path import expanduser
+
+    try:
+        return expanduser(path)
+    except ValueError:  # a NUL or a lone surrogate in the user's name
+        return path
 
 
 def urls_of(tool: Tool, args: Mapping[str, Any]) -> list[str]:
