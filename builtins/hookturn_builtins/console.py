@@ -56,6 +56,27 @@ def plugin_file(args: Any, plugin: str, config: Any, name: str, *, folder: str |
         return path
 
 
+def newest(paths: Sequence[str]) -> str:
+    """Return the path that was changed last, and say so where there are several; an empty text for none.
+
+    Parameters:
+        paths: files or folders, as a shell's pattern names them.
+    """
+    if len(paths) < 2:
+        return paths[0] if paths else ""
+    import sys
+
+    def changed(path: str) -> float:
+        try:
+            return os.stat(path).st_mtime
+        except OSError:
+            return 0.0
+
+    chosen = max(paths, key=changed)
+    print(f"hookturn: the newest of {len(paths)}: {printable(chosen)}", file=sys.stderr)
+    return chosen
+
+
 def emit(value: Any) -> None:
     """Print one JSON document (ASCII, so that lone surrogates are valid)."""
     from json import dumps

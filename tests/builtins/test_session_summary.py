@@ -723,6 +723,8 @@ def test_a_session_is_named_by_id_beginning_or_folder(recorded: Path, session: s
     [
         (["old"], "2 sessions in"),
         (["nothing"], "there is no session 'nothing'"),
+        (["no/such/folder"], "no/such/folder is no folder; name a session's own folder, or its id"),
+        ([".hookturn/sessions"], ".hookturn/sessions has no journal, so it is no session's folder"),
         (["--output", "x.txt"], "name the --format"),
         (["--output", "no/such/folder/x.md"], "cannot be written"),
         (["--open", "--format", "md"], "which is no md file"),
@@ -731,6 +733,30 @@ def test_a_session_is_named_by_id_beginning_or_folder(recorded: Path, session: s
 def test_the_command_says_what_is_wrong(recorded: Path, words: list[str], part: str) -> None:
     done = hookturn("report", *words, cwd=recorded)
     assert done.returncode == 1 and part in done.stderr and "Traceback" not in done.stderr
+
+
+def test_of_several_folders_the_newest_is_told(recorded: Path) -> None:
+    words = [str(folder(recorded, session)) for session in ("old-1", "old-2")]
+    done = hookturn("report", *words, "--json", cwd=recorded)
+    assert json.loads(done.stdout)["session_id"] == "old-2"
+    assert done.stderr == f"hookturn: the newest of 2: {words[1]}\n"
+
+
+def test_a_path_counts_where_no_session_was_recorded(tmp_path: Path, recorded: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = hookturn("report", "./gone/sessions/s1", cwd=elsewhere)
+    assert (done.returncode, done.stderr) == (
+        1, "hookturn: ./gone/sessions/s1 is no folder; name a session's own folder, or its id\n"
+    )  # fmt: skip
+
+
+def test_events_that_were_tried_by_hand_make_no_report(tmp_path: Path) -> None:
+    from hookturn_builtins.places import TRIED
+
+    with engine(tmp_path) as made:
+        made.fire(events.PostToolExecution(tool="bash", args={}, host=TRIED))
+    assert not (tmp_path / ".hookturn" / "sessions").exists()
 
 
 def test_the_command_says_where_nothing_was_recorded(tmp_path: Path) -> None:

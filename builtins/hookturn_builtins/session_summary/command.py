@@ -6,7 +6,7 @@ import os
 
 from hookturn import HookturnError
 
-from ..console import count, emit, printable, project_file
+from ..console import count, emit, newest, printable, project_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def add_parser(subparsers: Any) -> None:
     """Add the command to ``hookturn``."""
     parser = subparsers.add_parser("report", help="the report of a session, as Markdown, JSON and a page")
     parser.add_argument(
-        "session",
+        "sessions",
         metavar="SESSION",
-        nargs="?",
-        help="its id, the beginning of it, or its folder; default: the newest",
+        nargs="*",
+        help="its id, the beginning of it, or its folder, of several the newest; default: the newest",
     )
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
     parser.add_argument("--format", choices=_FORMS, help="print it in this form, and write nothing")
@@ -44,7 +44,7 @@ def run(args: Any) -> int:
     form = args.format or _form_of(args.output)
     if args.open and form not in ("", "html"):
         raise HookturnError(f"--open shows the page, which is no {form} file; leave --format or --output out")
-    folder, base = _find(args.session, args.project)
+    folder, base = _find(newest(args.sessions), args.project)
     try:
         report = collect(os.path.join(folder, NAME))
     except OSError as error:
@@ -85,7 +85,7 @@ def _form_of(output: str | None) -> str:
     return form
 
 
-def _find(session: str | None, project: str | None) -> tuple[str, str]:
+def _find(session: str, project: str | None) -> tuple[str, str]:
     """Return a session's folder, and a folder above it that is trusted as it is."""
     from hookturn.paths import safe_component
 
@@ -95,6 +95,9 @@ def _find(session: str | None, project: str | None) -> tuple[str, str]:
     if session and os.path.isfile(os.path.join(session, NAME)):
         folder = os.path.abspath(session)
         return folder, os.path.dirname(folder)
+    if os.sep in session:
+        there = "has no journal, so it is no session's folder" if os.path.isdir(session) else "is no folder"
+        raise HookturnError(f"{session} {there}; name a session's own folder, or its id")
     try:
         place = project_file(project, FOLDER)
     except HookturnError as error:
@@ -104,14 +107,14 @@ def _find(session: str | None, project: str | None) -> tuple[str, str]:
         names = [entry.name for entry in os.scandir(place) if os.path.isfile(os.path.join(entry.path, NAME))]
     except OSError as error:
         raise HookturnError(f"{place}: {error.strerror or error}") from error
-    if session is None:
+    if not session:
         if not names:
             raise HookturnError(f"{place} has no session yet")
         return max((os.path.join(place, name) for name in names), key=_changed), base
     exact = safe_component(session)
     if exact in names:
         return os.path.join(place, exact), base
-    found = sorted(name for name in names if session and name.startswith(session))
+    found = sorted(name for name in names if name.startswith(session))
     if len(found) == 1:
         return os.path.join(place, found[0]), base
     shown = ", ".join(sorted(found or names)[:SHOWN])

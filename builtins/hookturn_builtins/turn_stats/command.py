@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookturn import HookturnError
 
-from ..console import count, emit, moment, printable, project_file, table
+from ..console import count, emit, moment, newest, printable, project_file, table
 from .plots import bars
 
 TYPE_CHECKING = False
@@ -26,7 +26,12 @@ PARTS = ("model", "tool", "hook")
 def add_parser(subparsers: Any) -> None:
     """Add the command to ``hookturn``."""
     parser = subparsers.add_parser("stats", help="figures of turns, tools and hooks")
-    parser.add_argument("path", nargs="?", help="the file; default: the project's .hookturn/stats.sqlite")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="the file, of several the newest; default: the project's .hookturn/stats.sqlite",
+    )
     parser.add_argument("--session", default="", metavar="ID", help="only this session, with its turns")
     parser.add_argument(
         "--since", default="", metavar="WHEN", help="only turns begun since: 30m, 12h, 7d, or a date or time"
@@ -53,7 +58,7 @@ def run(args: Any, misused: Callable[[str], NoReturn]) -> int:
         misused(
             f"--since takes 30m, 12h, 7d, or a time such as 2026-11-30 or 2026-11-30T18:00:00Z, not {args.since!r}"
         )
-    path = args.path or project_file(args.project, NAME)
+    path = newest(args.paths) or project_file(args.project, NAME)
     try:
         figures = read(path, args.session, since)
     except OSError as error:
