@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     Place = tuple[str, str]
 
 
+TRIED = "hookturn-fire"
+"""Host of events that `hookturn fire` sends without a session: they belong to no session's figures or report."""
+
+
 def place(path: str, event: Event, ctx: Context) -> Place:
     """Return a file and the folder that is trusted as it is: the project's, in a dry run the run's own.
 

@@ -399,6 +399,33 @@ def test_prometheus_gets_its_text_format(played: Path) -> None:
     assert samples[f'hookturn_tool_duration_seconds_count{{tool="{spelled}",kind="other"}}'] == 2
 
 
+def test_of_several_files_the_newest_is_shown(played: Path) -> None:
+    new = file_of(played)
+    old = played / "old.sqlite"
+    old.write_bytes(b"")
+    os.utime(old, (1, 1))
+    for words in ([str(old), new], [new, str(old), str(played / "gone")]):
+        done = hookturn("stats", *words, "--json", cwd=played)
+        assert json.loads(done.stdout)["path"] == new
+        assert done.stderr == f"hookturn: the newest of {len(words)}: {new}\n"
+
+
+def test_events_that_were_tried_by_hand_are_in_no_figures(tmp_path: Path) -> None:
+    from hookturn.cli.fire import HOST
+    from hookturn_builtins.places import TRIED
+
+    assert HOST == TRIED
+    with engine(tmp_path) as made:
+        for host, session in ((TRIED, ""), ("", "s1")):
+            made.fire(
+                events.PostToolExecution(tool="bash", args={}, host=host, session_id=session, status="ok")
+            )
+            made.fire(events.SessionEnd(host=host, session_id=session))
+    found = read(file_of(tmp_path))
+    assert [row["session_id"] for row in found["sessions"]] == ["s1"]
+    assert (found["totals"]["sessions"], found["totals"]["tool_calls"]) == (1, 1)
+
+
 def test_the_command_line_is_checked(tmp_path: Path) -> None:
     for words in (["--json", "--prometheus"], ["--since", "yesterday"]):
         done = hookturn("stats", *words, cwd=tmp_path)

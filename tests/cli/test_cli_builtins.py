@@ -34,6 +34,19 @@ def test_fire_leaves_a_record_and_explain_does_not(plain):
     assert (verified.code, verified.json["ok"]) == (0, True)
 
 
+def test_an_event_tried_by_hand_is_in_the_trail_and_in_no_figures(plain):
+    words = ["post_tool_execution", "--event", "-", "--json"]
+    event = {"tool": "bash", "args": {"command": "ls"}, "status": "ok"}
+    assert plain("fire", *words, input=json.dumps(event)).json["event"]["host"] == "hookturn-fire"
+    assert plain("stats", "--json").json["totals"]["tool_calls"] == 0
+    assert "hookturn-fire" in (plain.project / ".hookturn" / "audit.jsonl").read_text()
+    ran = plain("fire", *words, input=json.dumps({**event, "session_id": "s1"}))
+    assert ran.json["event"]["host"] == ""
+    assert plain("stats", "--json").json["totals"]["tool_calls"] == 1
+    ran = plain("fire", *words, input=json.dumps({**event, "host": "mine"}))
+    assert ran.json["event"]["host"] == "mine"
+
+
 def test_the_builtins_commands_are_in_the_help(plain):
     ran = plain("--help")
     for word in ("audit", "stats"):

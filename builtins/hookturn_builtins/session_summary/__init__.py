@@ -13,6 +13,8 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
+from ..places import TRIED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -74,6 +76,8 @@ class SessionSummary:
     @hookimpl(trylast=True)
     def on_outcome(self, event: OutcomeEvent, ctx: Context) -> Answer | None:
         """Note what happened; write the report when the session has ended."""
+        if event.before.host == TRIED:
+            return None
         key = (event.session_id, event.dry_run)
         ended = event.of == "on_session_end"
         trouble: OSError | None = None

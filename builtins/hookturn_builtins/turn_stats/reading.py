@@ -7,6 +7,7 @@ from json import loads
 from math import ceil
 
 from ..database import open_to_read, sqlite_text
+from ..places import TRIED
 from .store import VERSIONS
 
 TYPE_CHECKING = False
@@ -24,9 +25,9 @@ NOT_RUN = ("denied", "replied")
 _TURN_KEY = ("session_id", "agent_id", "turn")
 
 # ruff: noqa: S608 - all queries are of constant parts
-_CHOSEN = """
+_CHOSEN = f"""
 WITH chosen AS (
-    SELECT * FROM turns WHERE :session IN ('', session_id) AND started >= :since
+    SELECT * FROM turns WHERE :session IN ('', session_id) AND started >= :since AND host != '{TRIED}'
 )
 """
 _OF_CHOSEN = "JOIN chosen USING (session_id, agent_id, turn)"

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+HOST = "hookturn-fire"
+"""Host of an event that names no session: it was tried by hand, and is left out of what sessions add up to."""
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
@@ -33,6 +37,8 @@ def run(args: Namespace) -> int:
         assembled = open_project(args)
         with assembled.engine as engine:
             spec = timing_of(engine, args.timing)
+            if not fields.get("session_id"):
+                fields.setdefault("host", HOST)
             event = make_event(spec, fields, source, args.agent)
             outcome = engine.decide(event, measure=True)
             pending = engine.take_injected(event.session_id)
