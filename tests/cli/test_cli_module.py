@@ -14,6 +14,8 @@ def test_the_current_folder_provides_no_plugins(tmp_path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[hookturn]\nevil = evil\n")
     argv = [sys.executable, "-m", "hookturn", "plugins", "--json"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=True)
+    done = subprocess.run(
+        argv, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=True
+    )
     assert '"evil"' not in done.stdout
     assert not (tmp_path / "ran").exists()

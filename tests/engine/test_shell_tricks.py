@@ -55,6 +55,8 @@ def test_an_allowed_command_carries_no_other(command: str) -> None:
     assert said(command, always_allow=["bash(git *)"]) is None
 
 
-@pytest.mark.parametrize("command", ["git log ${x}", 'git log "${x:-HEAD}"', "git log a{b,c}", 'git log $"text"'])
+@pytest.mark.parametrize(
+    "command", ["git log ${x}", 'git log "${x:-HEAD}"', "git log a{b,c}", 'git log $"text"']
+)
 def test_ordinary_expansions_are_still_allowed(command: str) -> None:
     assert said(command, always_allow=["bash(git *)"]) == "allow"

@@ -554,4 +554,6 @@ def test_failures_reach_on_error(made):
 
 def test_a_guards_exit_code_promises_not_to_go_on(made):
     (failure,) = made.fire("exit 1", guard=True).failures
-    assert failure.message.endswith("(exit code 2 with words on standard error denies; any other is a failure)")
+    assert failure.message.endswith(
+        "(exit code 2 with words on standard error denies; any other is a failure)"
+    )

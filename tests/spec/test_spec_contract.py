@@ -139,7 +139,9 @@ def test_a_typed_decorator_of_no_timing_is_refused_at_registration():
 
 
 def test_hookspec_wants_the_event_of_its_own_timing():
-    with pytest.raises(RegistrationError, match=r"TurnStart belongs to timing 'on_turn_start'.*Declare it with"):
+    with pytest.raises(
+        RegistrationError, match=r"TurnStart belongs to timing 'on_turn_start'.*Declare it with"
+    ):
 
         @hookspec(event=events.TurnStart)
         def on_plan_created(event, ctx):

@@ -268,11 +268,14 @@ class Lifecycle:
                 "blocked": None,
             }
             turns[agent_id] = turn
-        if agent_id and not self._quiet("on_event"):
-            yield from self.event("subagent.start", {"agent": agent, "agent_id": agent_id}, (), turn=turn)
-        out: Outcome = yield Fire(
-            e.TurnStart._make({**self._common(turn), "phase": phase, "raw": freeze(raw)})
-        )
+        event = e.TurnStart._make({**self._common(turn), "phase": phase, "raw": freeze(raw)})
+        try:
+            if agent_id and not self._quiet("on_event"):
+                yield from self.event("subagent.start", {"agent": agent, "agent_id": agent_id}, (), turn=turn)
+            out: Outcome = yield Fire(event)
+        except BaseException:  # the host gets no turn that it could complete
+            yield from self.complete(agent_id, "", leaving=True)
+            raise
         self._keep(out)
         return out
 
@@ -330,11 +333,18 @@ class Lifecycle:
         """
         turn = self.turn_of(agent_id)
         interrupted: BaseException | None = None
+        open_ones: list[Steps[Any]] = []
         if not agent_id:
-            for inner in reversed([key for key in self.state.get("turns", {}) if key]):
-                yield from self.complete(inner, "", leaving=True)
-        for call_id in list(turn["open"]):
-            yield from self.end_tool(agent_id, call_id, status="unknown")
+            inner = [key for key in self.state.get("turns", {}) if key]
+            open_ones += [self.complete(key, "", leaving=True) for key in reversed(inner)]
+        open_ones += [self.end_tool(agent_id, call_id, status="unknown") for call_id in list(turn["open"])]
+        for closing in open_ones:
+            try:
+                yield from closing
+            except LifecycleError:  # another thread or process was faster
+                continue
+            except BaseException as error:  # the rest, and the turn, still end
+                interrupted = error
         turn = self.turn_of(agent_id)
         seconds = self._since(turn)
         event = e.TurnComplete._make(
@@ -362,7 +372,7 @@ class Lifecycle:
         elif out.continue_reason and not leaving and not turn["blocked"] and interrupted is None:
             if turn["continued"] < self.engine.max_continue:
                 with self.state.change() as data:
-                    data["turns"][agent_id]["continued"] += 1
+                    self._stored(data, agent_id)["continued"] += 1
                 end.again = out.continue_reason
                 return end
             end.warnings.append(
@@ -371,7 +381,10 @@ class Lifecycle:
         with self.state.change() as data:
             data["turns"].pop(agent_id, None)
         self._made = {key: call for key, call in self._made.items() if call.result is None}
-        yield Fire(e.PostTurn._make({**self._common(turn), "text": end.text, "duration": seconds}))
+        try:
+            yield Fire(e.PostTurn._make({**self._common(turn), "text": end.text, "duration": seconds}))
+        except BaseException as error:  # the end of a sub-agent is still to be told
+            interrupted = error
         if agent_id and not self._quiet("on_event"):
             properties = {"agent": turn["agent"], "agent_id": agent_id}
             yield from self.event("subagent.stop", properties, (), turn=turn)
@@ -422,7 +435,7 @@ class Lifecycle:
         turn = self.turn_of(agent_id)
         self.engine.check_nesting()  # before anything is begun that could not be ended
         with self.state.change() as data:
-            stored = data["turns"][agent_id]
+            stored = self._stored(data, agent_id)
             if call_id in stored["open"] or call_id in stored["closed"]:
                 return self._again(call, stored)
             stored["open"][call_id] = {
@@ -457,11 +470,12 @@ class Lifecycle:
         """The Call of an id that another process began, or that ended before."""
         closed = stored["closed"].get(call.call_id)
         if closed is not None:
-            call.result = ToolResult(
-                call.call_id, call.tool, closed["status"], closed.get("value"), call.args
-            )
-            call.decision = "deny" if closed["status"] == "denied" else None
-            call.denied_by, call.message = closed.get("by", ""), closed.get("message", "")
+            call.result = _result_again(call.call_id, closed, call.args)
+            call.reason = closed.get("reason", "")
+            if closed["status"] == "denied":
+                call.decision, call.denied_by, call.message = "deny", closed["by"], str(closed["value"])
+            elif closed["status"] == "replied":
+                call.reply, call.replied, call.replied_by = closed["value"], True, closed["by"]
             return call
         call.args = freeze(stored["open"][call.call_id]["args"])
         call.decision = stored["open"][call.call_id].get("decision")
@@ -501,7 +515,9 @@ class Lifecycle:
                 call.args = out.event.args  # type: ignore[attr-defined]
                 call.rewritten_by = list(dict.fromkeys(change.by for change in out.rewrites))
                 with self.state.change() as data:
-                    data["turns"][agent_id]["open"][call.call_id]["args"] = self.state.plain(call.args)
+                    opened = self._stored(data, agent_id)["open"].get(call.call_id)
+                    if opened is not None:
+                        opened["args"] = self.state.plain(call.args)
             if out.denied:
                 if out.decision == "block":
                     self._block(agent_id, out)
@@ -545,8 +561,11 @@ class Lifecycle:
             vote = Vote("deny", "the approver", reason)
             self._refuse(call, "deny", vote.by, reason, message(vote, call.tool))
         elif self.can_prompt:
+            call.decision = "ask"
             with self.state.change() as data:
-                data["turns"][turn["agent_id"]]["open"][call.call_id]["decision"] = "ask"
+                opened = self._stored(data, turn["agent_id"])["open"].get(call.call_id)
+                if opened is not None:
+                    opened["decision"] = "ask"
         else:
             reason = f"{out.reason} (asked by {out.by}, and there is nobody to ask)"
             vote = Vote("deny", out.by, reason)
@@ -596,7 +615,7 @@ class Lifecycle:
                 raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
             closed = turn["closed"].get(call_id)
             if closed is not None:
-                return ToolResult(call_id, closed["tool"], closed["status"], closed.get("value"), args or {})
+                return _result_again(call_id, closed, args or {})
             opened = turn["open"].pop(call_id, None)
             if opened is None:
                 if not tool:
@@ -604,7 +623,9 @@ class Lifecycle:
                         f"no tool call {call_id!r} was begun; give its tool and args to end it"
                     )
                 opened = {"tool": tool, "args": dict(args or {}), "begun": now(), "clock": perf_counter()}
-            turn["closed"][call_id] = {"tool": opened["tool"], "status": status, "by": by}
+            row = turn["closed"][call_id] = {"tool": opened["tool"], "status": status, "by": by}
+            if status in ("denied", "replied"):  # what the host got instead of a result, should it ask again
+                row["value"], row["reason"] = self.state.plain(result), reason
             if len(turn["closed"]) > KEPT_CALLS:
                 del turn["closed"][next(iter(turn["closed"]))]
         call = made or Call(call_id, opened["tool"], freeze(opened["args"]))
@@ -761,7 +782,15 @@ class Lifecycle:
 
     def _block(self, agent_id: str, out: Outcome) -> None:
         with self.state.change() as data:
-            data["turns"][agent_id]["blocked"] = [out.by, out.reason]
+            self._stored(data, agent_id)["blocked"] = [out.by, out.reason]
+
+    @staticmethod
+    def _stored(data: Mapping[str, Any], agent_id: str) -> dict[str, Any]:
+        """The open turn in the state; another thread or process may have completed it."""
+        turn: dict[str, Any] | None = data.get("turns", {}).get(agent_id)
+        if turn is None:
+            raise LifecycleError("the turn was completed meanwhile: begin another one")
+        return turn
 
     def _alive(self) -> None:
         if self.state.get("ended"):
@@ -770,6 +799,13 @@ class Lifecycle:
             raise LifecycleError(
                 f"session {self.state.id!r} has not started: use `with engine.session() as session:`"
             )
+
+
+def _result_again(call_id: str, closed: Mapping[str, Any], args: Mapping[str, Any]) -> ToolResult:
+    """The result of a call that is over, as far as it is remembered."""
+    result = ToolResult(call_id, closed["tool"], closed["status"], closed.get("value"), args)
+    result.denied_by = closed["by"] if closed["status"] == "denied" else ""
+    return result
 
 
 STATUSES = ("ok", "error", "denied", "replied", "timeout", "cancelled", "unknown")
