@@ -419,3 +419,13 @@ def test_the_composition_profiles_and_knobs_are_listed():
         for knob, values in knobs.items():
             assert names(listed[knob][1]) == list(values)
             assert f"`{profile}` only" in listed[knob][3]
+
+
+# -- changes ------------------------------------------------------------------------------------------
+
+
+def test_every_command_and_builtin_is_in_the_changes():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    builtins = {page.stem for page in (DOCS / "builtins").glob("*.md")}
+    wanted = {f"`{name}`" for name in commands()} | builtins
+    assert {name for name in wanted if name not in text} == set()
