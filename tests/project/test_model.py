@@ -379,6 +379,10 @@ def test_a_problem_is_one_printable_line_whatever_it_is_about():
         ("reads", "'reads' is no kind of tool (did you mean 'read'?)"),
         ("bash rm", "the tool 'bash rm' has a blank in its name (did you mean 'bash(rm *)'?)"),
         ("bash:rm", "the tool 'bash:rm' has a colon in its name (did you mean 'bash(rm *)'?)"),
+        (
+            "bash(npm run:*)",
+            "'npm run:*' is matched as text, colon and all (did you mean 'bash(npm run *)'?)",
+        ),
         ("read:/etc/x", "the tool 'read:/etc/x' has a colon in its name (did you mean 'read(/etc/x)'?)"),
     ],
 )

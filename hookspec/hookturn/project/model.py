@@ -361,6 +361,11 @@ def _permissions(model: Model, table: object) -> None:
                 continue
             model.rules[kind].append(rule)
             _doubtful_tool(model, place, rule.tool, is_rule=True)
+            if rule.tool.lower() == "bash" and rule.pattern and rule.pattern.endswith(":*"):
+                # Claude Code's spelling of "begins with".
+                meant = f"bash({rule.pattern[:-2]} *)"
+                cause = f"{show(rule.pattern)} is matched as text, colon and all (did you mean {meant!r}?)"
+                model.problem(place, cause, "Write a glob over the command line.", severity="warning")
 
 
 def _doubtful_tool(model: Model, place: Path, pattern: str, *, is_rule: bool) -> None:
