@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
 
-OLDEST = (2, 39)
+OLDEST: tuple[int, ...] = (2, 39)
 """The oldest git that is tried."""
 
 LOCK_SECONDS = 2.0
@@ -240,7 +240,7 @@ class Git:
         path = which("git", path=self._env.get("PATH"))
         if path is None:
             raise Stop("skipped", "git is not installed")
-        found = _versions.get(path)
+        found: tuple[int, ...] | None = _versions.get(path)
         if found is None:
             text = self.run("--version", reads=True).out.decode("ascii", "replace")
             self.processes -= 1  # once for all commits of this process
