@@ -329,23 +329,22 @@ def check_invariants(events):
     assert timings[-1] == "on_session_end"
     assert timings.count("on_session_start") == timings.count("on_session_end") == 1
     begun, ended = [], []
-    open_turns, depth = {}, 0
+    opened, closed = {}, {}
     for event in events:
         key = (event.turn, event.agent_id)
+        turn = (*key, opened.get(key, 0))  # a sub-agent may come again
         if event.timing == "on_tool_call_start":
-            begun.append((*key, event.call_id))
+            begun.append((*turn, event.call_id))
         elif event.timing == "post_tool_execution":
-            ended.append((*key, event.call_id))
-            assert key in open_turns, "a post outside of its turn"
+            ended.append((*turn, event.call_id))
+            assert opened.get(key, 0) == closed.get(key, 0) + 1, "a post outside of its turn"
         elif event.timing == "on_turn_start":
-            open_turns[key] = open_turns.get(key, 0) + 1
-            depth += 1
+            opened[key] = opened.get(key, 0) + 1
         elif event.timing == "post_turn":
-            open_turns[key] -= 1
-            depth -= 1
+            closed[key] = closed.get(key, 0) + 1
     assert len(ended) == len(set(ended)), "two posts of one call"
     assert set(begun) <= set(ended), "a call without its post"
-    assert depth == 0, "a turn that started has not ended"
+    assert opened == closed, "a turn that started has not ended"
     main = [event.turn for event in events if event.timing == "on_turn_start" and not event.agent_id]
     assert main == list(range(1, len(main) + 1))
     assert timings.count("on_turn_complete") >= timings.count("post_turn")

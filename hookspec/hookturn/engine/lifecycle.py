@@ -426,6 +426,8 @@ class Lifecycle:
         """
         made = self._made.get(call_id)
         if made is not None:
+            if not made.decided:
+                raise LifecycleError(f"the call {call_id!r} is being decided: begin each call once")
             return made
         if not isinstance(tool, str) or not tool:
             raise EventError("a tool call needs the tool's name")
@@ -436,14 +438,16 @@ class Lifecycle:
         self.engine.check_nesting()  # before anything is begun that could not be ended
         with self.state.change() as data:
             stored = self._stored(data, agent_id)
-            if call_id in stored["open"] or call_id in stored["closed"]:
+            opened = stored["open"].get(call_id)
+            if call_id in stored["closed"] or (opened is not None and opened.get("decided")):
                 return self._again(call, stored)
-            stored["open"][call_id] = {
-                "tool": tool,
-                "args": self.state.plain(call.args),
-                "begun": self.time if self.time is not None else now(),
-                "clock": perf_counter(),
-            }
+            if opened is None:  # else who began it never came to a decision
+                stored["open"][call_id] = {
+                    "tool": tool,
+                    "args": self.state.plain(call.args),
+                    "begun": self.time if self.time is not None else now(),
+                    "clock": perf_counter(),
+                }
         self._made[call_id] = call
         if mcp is not None:
             self._mcp[call_id] = mcp
@@ -453,7 +457,13 @@ class Lifecycle:
             call.decision = "deny"
             yield from self.end_tool(agent_id, call_id, status="cancelled", error=describe(error))
             raise
-        if not call.go and call.decision != "ask":
+        call.decided = True
+        if call.go or call.decision == "ask":
+            with self.state.change() as data:
+                opened = self._stored(data, agent_id)["open"].get(call_id)
+                if opened is not None:
+                    opened["decided"] = True
+        else:
             status = "replied" if call.replied else "denied"
             value = call.reply if call.replied else call.message
             yield from self.end_tool(
@@ -468,6 +478,7 @@ class Lifecycle:
 
     def _again(self, call: Call, stored: Mapping[str, Any]) -> Call:
         """The Call of an id that another process began, or that ended before."""
+        call.decided = True
         closed = stored["closed"].get(call.call_id)
         if closed is not None:
             call.result = _result_again(call.call_id, closed, call.args)

@@ -79,6 +79,7 @@ class Call:
         call_id: its id.
         tool: the tool.
         args: the arguments to run it with (read-only; ``dict(call.args)`` for a copy).
+        decided: whether all who have a say were asked.
         decision: allow, deny, block, ask (the agent's own prompt must decide) or None.
         go: whether the host must run the tool now.
         message: what the model reads instead of a result, where it was refused.
@@ -97,6 +98,7 @@ class Call:
         self.call_id = call_id
         self.tool = tool
         self.args: Mapping[str, Any] = args
+        self.decided = False
         self.decision: str | None = None
         self.message = ""
         self.denied_by = ""
@@ -112,7 +114,9 @@ class Call:
     @property
     def go(self) -> bool:
         """Whether the host must run the tool now."""
-        return self.result is None and not self.replied and self.decision in (None, "allow")
+        if not self.decided or self.replied or self.result is not None:
+            return False
+        return self.decision is None or self.decision == "allow"
 
     def __repr__(self) -> str:
         return f"<Call {self.call_id!r} {self.tool}: {'go' if self.go else self.decision}>"
