@@ -380,7 +380,7 @@ class Lifecycle:
             )
         with self.state.change() as data:
             data["turns"].pop(agent_id, None)
-        self._made = {key: call for key, call in self._made.items() if call.result is None}
+        self._forget(0)
         try:
             yield Fire(e.PostTurn._make({**self._common(turn), "text": end.text, "duration": seconds}))
         except BaseException as error:  # the end of a sub-agent is still to be told
@@ -513,7 +513,8 @@ class Lifecycle:
                 return
             if out.decision == "ask":
                 permission = "ask"
-                if not out.by.startswith("rule "):  # a rule is asked again, on the final arguments
+                # A rule is asked again, on the final arguments.
+                if any(record.name == out.by and not record.would for record in out.hooks):
                     carried = Vote("ask", out.by, out.reason, enforced=out.enforced)
             elif out.decision == "allow":
                 permission = "allow"
@@ -660,6 +661,8 @@ class Lifecycle:
         done.error, done.exception, done.duration = error, exception, duration
         done.denied_by = by if status == "denied" else ""
         call.result = done
+        if len(self._made) > 2 * KEPT_CALLS:
+            self._forget(KEPT_CALLS)
         self._mcp.pop(call_id, None)
         row = {
             "call_id": call_id,
@@ -692,6 +695,12 @@ class Lifecycle:
             failed = yield from self.error(agent_id, kind, text, **fields)
             done.recover = done.recover or failed
         return done
+
+    def _forget(self, kept: int) -> None:
+        """Let go of the finished calls but the newest; other threads may begin some meanwhile."""
+        finished = [key for key, call in list(self._made.items()) if call.result is not None]
+        for key in finished[: max(0, len(finished) - kept)]:
+            self._made.pop(key, None)
 
     def call_tool(
         self,
