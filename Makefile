@@ -19,7 +19,7 @@ lint:
 	ruff check .
 	ruff format --check .
 	mypy
-	pyright
+	pyright --pythonpath "$(shell command -v $(PYTHON))"
 	lint-imports
 
 docs:
