@@ -326,7 +326,7 @@ class _TurnCommon:
     def _open(self) -> str:
         """The turn's key, while it is open: an old turn must not act on a new one."""
         if not self._begun:
-            raise LifecycleError("this turn was not begun: use `with session.turn() as turn:`")
+            raise LifecycleError("this turn has not begun: begin one (`with session.turn() as turn:`)")
         if self.ended:
             raise LifecycleError("this turn is over: begin another one with `session.turn()`")
         return self.agent_id
