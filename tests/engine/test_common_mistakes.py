@@ -54,7 +54,7 @@ def test_unknown_recover_strategies_are_refused() -> None:
 
 
 def test_a_turn_that_has_not_begun_says_how_to_begin_it() -> None:
-    with Engine() as engine, engine.session() as session, pytest.raises(LifecycleError, match="begin one"):
+    with Engine() as engine, engine.session() as session, pytest.raises(LifecycleError, match="begin"):
         session.turn().begin_tool("c1", "bash", {"command": "ls"})
 
 

@@ -22,14 +22,16 @@ class HookContext:
         "_log",
         "_plugin",
         "_services",
+        "_watching",
         "agent",
         "cwd",
         "hook_name",
         "session_id",
     )
 
-    def __init__(self, engine: Engine, plugin: Plugin, event: Event | None) -> None:
+    def __init__(self, engine: Engine, plugin: Plugin, event: Event | None, watching: bool = False) -> None:
         self._engine = engine
+        self._watching = watching  # monitor mode: nothing that the hook does has effect
         self._plugin = plugin
         self._log: Any = None
         self._services: Any = None
@@ -54,7 +56,9 @@ class HookContext:
         """Add text to the session's next system prompt."""
         if not isinstance(text, str):
             raise TypeError(f"inject() takes a str, got {type(text).__name__}")
-        if text:
+        if text and self._watching:
+            self.log.info("monitor mode: would inject {!r}", text[:200])
+        elif text:
             self._engine.inject(self.session_id, text)
 
     @property

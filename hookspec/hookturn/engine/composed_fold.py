@@ -57,7 +57,7 @@ class ComposedFold(Fold):
         timing: Timing,
         event: Event,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
         *,
         watching: bool,
     ) -> None:

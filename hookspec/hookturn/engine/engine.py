@@ -253,7 +253,7 @@ class Engine:
             except RegistrationError as error:
                 self.failed.append(error)
                 raise
-            record.context = lambda event: HookContext(self, record, event)
+            record.context = lambda event, watching=False: HookContext(self, record, event, watching)
             self._changed()
         try:
             self._call_lifecycle(record, "on_load", 10.0)
@@ -423,7 +423,7 @@ class Engine:
         measure: bool,
         deadline: float | None,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
     ) -> Outcome:
         out: Outcome = self._drive(self._whole(plan, event, measure, deadline, permissions, carried))
         return out
@@ -435,7 +435,7 @@ class Engine:
         measure: bool,
         deadline: float | None,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
     ) -> Outcome:
         steps = self._whole(plan, event, measure, deadline, permissions, carried)
         out: Outcome = await self._adrive(steps)
@@ -448,7 +448,7 @@ class Engine:
         measure: bool,
         deadline: float | None,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
     ) -> Generator[Wait, Any, Outcome]:
         """A whole fire: the hooks, their failures to on_error, the outcome to on_outcome."""
         event = self._prepared(event)
@@ -494,7 +494,7 @@ class Engine:
         return out
 
     def _fire_plain(
-        self, plan: Plan, event: Event, permissions: Permissions | None, carried: Vote | None
+        self, plan: Plan, event: Event, permissions: Permissions | None, carried: tuple[Vote, ...] | None
     ) -> Fold | None:
         """Call synchronous hooks at the depth that is due. None when no hook said anything."""
         nest = _nest.get()
@@ -530,7 +530,7 @@ class Engine:
                             continue
                     fold.add(step, answer)
                     event = fold.event
-                except (Exception, SystemExit) as error:
+                except (Exception, SystemExit, GeneratorExit) as error:
                     if fold is None:
                         fold = Fold(plan.timing, event)
                     self._failed(fold, step, error, perf_counter() - start)
@@ -550,7 +550,7 @@ class Engine:
         measure: bool,
         deadline: float | None,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
     ) -> Generator[Wait, Any, Fold]:
         """The full loop. Yields what must be waited for: (awaitable or None, thread function or None, seconds)."""
         timing = plan.timing if plan is not None else self.registry.timings[event.timing]
@@ -602,7 +602,10 @@ class Engine:
                     if self.threaded and not step.is_async:
                         answer = yield None, partial(step.call, fold.event), limit
                     else:
-                        answer = step.call(fold.event)
+                        try:
+                            answer = step.call(fold.event)
+                        except GeneratorExit as odd:
+                            raise thrown(odd) from odd
                     if answer is not None and hasattr(answer, "__await__"):
                         answer = yield answer, None, limit
                 finally:
@@ -640,7 +643,7 @@ class Engine:
         plan: Plan | None,
         event: Event,
         permissions: Permissions | None,
-        carried: Vote | None,
+        carried: tuple[Vote, ...] | None,
     ) -> Fold:
         """The fold of a fire: the usual one, or the composition's (``ended`` when no hook may be called)."""
         if self.composition is None:
@@ -858,7 +861,7 @@ class Engine:
                     assert function is not None
                     value = run_on_thread(function, seconds)
             except BaseException as problem:
-                error = problem
+                error = thrown(problem)
 
     async def _adrive(self, steps: Generator[Wait, Any, Any]) -> Any:
         """Run a generator of steps from a coroutine."""
@@ -880,7 +883,7 @@ class Engine:
                     awaitable = start_thread(function, asyncio.get_running_loop())
                 value = await bounded(awaitable, seconds)
             except BaseException as problem:
-                error = problem
+                error = thrown(problem)
 
     def _wait(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
         """Run an awaitable on one of the engine's helper loops, from synchronous code."""
@@ -1047,6 +1050,13 @@ def _told(error: BaseException, text: str) -> str:
     if not isinstance(error, (AnswerError, TimeoutError)):
         text += "\n" + "".join(format_exception(type(error), error, error.__traceback__)).rstrip()
     return redact(text)
+
+
+def thrown(problem: BaseException) -> BaseException:
+    """Return what a generator of steps is to be told: a GeneratorExit of foreign code would close it instead."""
+    if isinstance(problem, GeneratorExit):
+        return RuntimeError("GeneratorExit was raised where only a generator's end raises it")
+    return problem
 
 
 def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:

@@ -177,7 +177,7 @@ class Fold:
         timing: the timing's contract.
         event: the event as it came.
         permissions: the rules to apply as part of this fire, or None.
-        carried: an Ask of an earlier timing of the same call, or None.
+        carried: decisions of an earlier timing of the same call that still count, or None.
     """
 
     __slots__ = (
@@ -207,7 +207,7 @@ class Fold:
         timing: Timing,
         event: Event,
         permissions: Permissions | None = None,
-        carried: Vote | None = None,
+        carried: tuple[Vote, ...] | None = None,
     ) -> None:
         self.timing = timing
         self.event: Any = event
@@ -456,7 +456,7 @@ class Fold:
     def outcome(self) -> Outcome:
         """Return the merged result."""
         out = Outcome(self.event)
-        votes = self.votes if self.carried is None else [self.carried, *self.votes]
+        votes = self.votes if self.carried is None else [*self.carried, *self.votes]
         rule = self.permissions.vote(self.event) if self.permissions is not None else None
         if votes or rule is not None:
             vote, overruled = decide(votes, rule)

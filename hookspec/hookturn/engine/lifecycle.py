@@ -40,14 +40,18 @@ class Fire:
     Attributes:
         event: the event.
         ladder: apply the permission rules.
-        carried: an Ask of an earlier timing of the same call.
+        carried: decisions of an earlier timing of the same call that still count.
         deadline: seconds, or None.
     """
 
     __slots__ = ("carried", "deadline", "event", "ladder")
 
     def __init__(
-        self, event: e.Event, ladder: bool = False, carried: Vote | None = None, deadline: float | None = None
+        self,
+        event: e.Event,
+        ladder: bool = False,
+        carried: tuple[Vote, ...] | None = None,
+        deadline: float | None = None,
     ) -> None:
         self.event = event
         self.ladder = ladder
@@ -493,7 +497,8 @@ class Lifecycle:
         return call
 
     def _classify(self, agent_id: str, turn: Mapping[str, Any], call: Call, raw: Any) -> Steps[None]:
-        blocked = turn["blocked"]
+        # The end of the main agent's turn is its sub-agents' too.
+        blocked = turn["blocked"] or self.state.get("turns", {}).get("", {}).get("blocked")
         if blocked:
             self._refuse(
                 call, "deny", blocked[0], blocked[1], f"The turn was ended by {blocked[0]}: {blocked[1]}"
@@ -501,7 +506,7 @@ class Lifecycle:
             return
         rules = self.engine.permissions
         more = {"raw": raw} if raw is not None else {}
-        carried: Vote | None = None
+        carried: list[Vote] = []
         permission = ""
         if rules or not self._quiet("on_tool_call_start"):
             event = self._tool_event(e.ToolCallStart, turn, call, **more)
@@ -515,12 +520,14 @@ class Lifecycle:
                 permission = "ask"
                 # A rule is asked again, on the final arguments.
                 if any(record.name == out.by and not record.would for record in out.hooks):
-                    carried = Vote("ask", out.by, out.reason, enforced=out.enforced)
+                    carried.append(Vote("ask", out.by, out.reason, enforced=out.enforced))
             elif out.decision == "allow":
                 permission = "allow"
+            # What always_allow set aside stands again when a rewrite leaves what is allowed.
+            carried += [Vote(decision, by, reason) for by, decision, reason in out.overruled]
         if rules or carried or not self._quiet("pre_tool_execution"):
             event = self._tool_event(e.PreToolExecution, turn, call, permission=permission, **more)
-            out = yield Fire(event, ladder=True, carried=carried)
+            out = yield Fire(event, ladder=True, carried=tuple(carried) or None)
             call.outcomes.append(out)
             call.warnings.extend(out.warnings)
             if out.rewrites:
@@ -722,6 +729,10 @@ class Lifecycle:
         if not call.go:
             # can_prompt belongs to hosts with halves; a whole call has nobody to wait for.
             raise LifecycleError("call_tool() needs an approver: the session leaves prompts to its host")
+        with self.state.change():
+            if call.running:
+                raise LifecycleError(f"the call {call_id!r} is running already: begin each call once")
+            call.running = True
         try:
             result = yield Execute(execute, thaw(call.args))
         except Exception as error:

@@ -112,7 +112,7 @@ class Step:
         """Return the hook's ctx; hooks name it for its values, so one serves a whole session."""
         session, made = self._context
         if made is None or session != event.session_id:
-            made = self.owner.context(event)
+            made = self.owner.context(event, self.monitor)
             self._context = (event.session_id, made)
         return made
 

@@ -84,7 +84,7 @@ class Plugin:
         self.hooks: tuple[str, ...] = ()
         self.unmarked: tuple[str, ...] = ()
         self.implementations: dict[str, dict[str, Any]] = {}
-        self.context: Callable[[Event], Any] = _no_context
+        self.context: Callable[..., Any] = _no_context
 
     def error(self, cause: str, remedy: str, hook: str = "") -> RegistrationError:
         """Return the refusal of this plugin."""
@@ -100,7 +100,7 @@ class Plugin:
         return f"<Plugin {self.name!r} ({self.layer}): {', '.join(self.hooks)}>"
 
 
-def _no_context(event: Event) -> Any:
+def _no_context(event: Event, watching: bool = False) -> Any:
     raise RuntimeError("the plugin is not registered with an engine")
 
 

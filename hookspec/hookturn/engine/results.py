@@ -80,6 +80,7 @@ class Call:
         tool: the tool.
         args: the arguments to run it with (read-only; ``dict(call.args)`` for a copy).
         decided: whether all who have a say were asked.
+        running: whether ``call_tool`` runs its body.
         decision: allow, deny, block, ask (the agent's own prompt must decide) or None.
         go: whether the host must run the tool now.
         message: what the model reads instead of a result, where it was refused.
@@ -99,6 +100,7 @@ class Call:
         self.tool = tool
         self.args: Mapping[str, Any] = args
         self.decided = False
+        self.running = False
         self.decision: str | None = None
         self.message = ""
         self.denied_by = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from ..spec.errors import LifecycleError
+from .engine import thrown
 from .lifecycle import Approve, Execute, Fire, Lifecycle
 from .outcome import describe
 from .session_state import SessionState
@@ -174,7 +175,7 @@ class Session(_Common):
                     if hasattr(value, "__await__"):
                         value = engine._wait(value, _APPROVAL_SECONDS)
             except BaseException as problem:
-                error = problem
+                error = thrown(problem)
 
     def start(self) -> None:
         """Fire on_session_start; ``with`` does it."""
@@ -578,7 +579,7 @@ class AsyncSession(_Common):
                     if hasattr(value, "__await__"):
                         value = await value
             except BaseException as problem:
-                error = problem
+                error = thrown(problem)
 
     async def start(self) -> None:
         """Fire on_session_start; ``async with`` does it."""
