@@ -293,8 +293,12 @@ class Registry:
             static = inspect.getattr_static(plugin, name, None)
             if isinstance(static, property):
                 continue
-            if isinstance(static, partial) and name in known:
-                raise record.error("a functools.partial is never called by pluggy", "Write a function.", name)
+            if isinstance(static, partial):  # looking one up on an instance warns from Python 3.13 on
+                if name in known or hasattr(static, "hookturn_impl"):
+                    raise record.error(
+                        "a functools.partial is never called by pluggy", "Write a function.", name
+                    )
+                continue
             method = _attribute(plugin, name)
             marks = _attribute(method, "hookturn_impl")
             if not isinstance(marks, dict):
