@@ -52,12 +52,13 @@ class Recorder:
         max_chars: characters of a text that are kept; the rest is counted and hashed.
     """
 
-    __slots__ = ("_second", "_stamp", "key", "max_chars", "payloads")
+    __slots__ = ("_names", "_second", "_stamp", "key", "max_chars", "payloads")
 
     def __init__(self, key: bytes, payloads: str, max_chars: int) -> None:
         self.key = key
         self.payloads = payloads
         self.max_chars = max_chars
+        self._names: dict[str, str] = {}
         self._second = -1
         self._stamp = ""
 
@@ -70,8 +71,8 @@ class Recorder:
             "id": new_id(),
             "time": self._time(event.time),
             "timing": timing,
-            "session_id": event.session_id,
-            "agent": event.agent,
+            "session_id": self._name(event.session_id),
+            "agent": self._name(event.agent),
             "turn": event.turn,
             "host": event.host,
             "decision": out.decision,
@@ -81,8 +82,8 @@ class Recorder:
             "failures": [self._failure(item) for item in out.failures],
         }
         if event.agent_id:
-            record["agent_id"] = event.agent_id
-            record["parent_agent"] = event.parent_agent
+            record["agent_id"] = self._name(event.agent_id)
+            record["parent_agent"] = self._name(event.parent_agent)
         tool = getattr(before, "tool", None)
         if isinstance(tool, str) and hasattr(before, "args"):
             record["tool"] = tool
@@ -96,6 +97,17 @@ class Recorder:
         if out.hooks or out.decision is not None:
             self._said(record, out, after)
         return record
+
+    def _name(self, text: str) -> str:
+        """An id or a name: kept as it is, but for a secret in it. Few of them come again and again."""
+        known = self._names.get(text)
+        if known is None:
+            from hookturn.redact import redact
+
+            if len(self._names) > 1000:
+                self._names.clear()
+            known = self._names[text] = redact(text, self.key)
+        return known
 
     def _ended(self, record: dict[str, Any], event: Any) -> None:
         record["status"] = event.status

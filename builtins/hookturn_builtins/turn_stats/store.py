@@ -135,15 +135,22 @@ class Store:
         self._database.close()
 
 
+def _name(text: str) -> str:
+    """An id or a name as it is stored: without a secret in it."""
+    from hookturn.redact import redact
+
+    return sqlite_text(redact(text))
+
+
 def _add(connection: sqlite3.Connection, turn: Figures) -> None:
-    key = (sqlite_text(turn.session_id), sqlite_text(turn.agent_id), turn.turn)
+    key = (_name(turn.session_id), _name(turn.agent_id), turn.turn)
     # A session's turn may have been counted by several processes: its own total is right. A sub-agent may
     # run several times in a turn: its totals add up.
     tokens = turn.usage if turn.usage is not None and turn.agent_id else turn.tokens
     connection.execute(
         _ADD_TURN,
         (
-            *key, sqlite_text(turn.agent), sqlite_text(turn.parent_agent), sqlite_text(turn.host),
+            *key, _name(turn.agent), _name(turn.parent_agent), sqlite_text(turn.host),
             sqlite_text(turn.model), turn.started, turn.ended, turn.seconds, *tokens, turn.denials, turn.rewrites,
             turn.replies, turn.injections, turn.warnings, turn.failures, turn.continued,
             sum(fires for fires, _ in turn.timings.values()),
