@@ -212,15 +212,47 @@ def test_with_locks_and_keeps_changes(state_dir, which):
     with_ctx(run, state_dir=state_dir)
 
 
-def test_an_exception_inside_with_gives_the_lock_back(state_dir, which):
+def test_an_exception_inside_with_undoes_the_changes_and_gives_the_lock_back(state_dir, which):
     def run(ctx):
         values = getattr(ctx, which)
+        values.set("list", [1])
         with pytest.raises(KeyError), values as data:
             data["a"] = 1
+            data["list"].append(2)
+            values.set("c", 3)
             raise KeyError("x")
+        assert (values.get("a"), values.get("list"), values.get("c")) == (None, [1], None)
         with values as data:
             data["b"] = 2
         assert values.get("b") == 2
+
+    with_ctx(run, state_dir=state_dir)
+
+
+def test_what_json_cannot_hold_is_refused_at_the_end_of_with_too(state_dir, which):
+    def run(ctx):
+        values = getattr(ctx, which)
+        values.set("a", 1)
+        for wrong in (object(), {1, 2}, math.nan):
+            with pytest.raises((TypeError, ValueError)), values as data:
+                data["a"] = 2
+                data["b"] = wrong
+            assert (values.get("a"), values.get("b")) == (1, None)
+
+    with_ctx(run, state_dir=state_dir)
+
+
+def test_changing_a_value_that_was_got_changes_nothing_stored(state_dir, which):
+    def run(ctx):
+        values = getattr(ctx, which)
+        values.set("list", [1])
+        values.get("list").append(2)
+        assert values.get("list") == [1]
+        kept = []
+        with values as data:
+            data["kept"] = kept
+        kept.append(1)
+        assert values.get("kept") == []
 
     with_ctx(run, state_dir=state_dir)
 

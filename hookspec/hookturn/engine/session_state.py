@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 
 from ..spec.record import jsonable
-from .state import FileValues, MemoryValues
+from .state import FileValues, LiveValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class SessionState:
         self.tools: Mapping[str, Tool] | None = about.get("tools")
         self.stored = stored and stores.folder is not None
         self._calls = itertools.count(1)
-        self._values: FileValues | MemoryValues = (
-            stores.values("runs", "session", session_id) if self.stored else MemoryValues()
+        self._values: FileValues | LiveValues = (
+            stores.values("runs", "session", session_id) if self.stored else LiveValues()
         )
         if self.stored:
             self._restore(about)
@@ -66,7 +66,7 @@ class SessionState:
         """JSON form of data on the way into the store: the identity in memory, a JSON copy for a file."""
         return jsonable if self.stored else _same
 
-    def change(self) -> FileValues | MemoryValues:
+    def change(self) -> FileValues | LiveValues:
         """Return the transaction: ``with state.change() as data``."""
         return self._values
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class MemoryValues:
-    """A store of JSON values in this process, safe over threads."""
+class LiveValues:
+    """Values in this process as they are, without copies: for the engine's own use."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -27,6 +27,28 @@ class MemoryValues:
         """Return the value of ``key``, or ``default``."""
         with self._lock:
             return self._values.get(key, default)
+
+    def __enter__(self) -> dict[str, Any]:
+        self._lock.acquire()
+        return self._values
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+
+class MemoryValues:
+    """A store of JSON values in this process, safe over threads; it behaves as one in a file does."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._depth = 0  # how often the holding thread entered
+        self._before: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a copy of the value of ``key``, or ``default``."""
+        with self._lock:
+            return _json_copy(self._values[key]) if key in self._values else default
 
     def set(self, key: str, value: Any) -> None:
         """Store a JSON value.
@@ -52,10 +74,20 @@ class MemoryValues:
 
     def __enter__(self) -> dict[str, Any]:
         self._lock.acquire()
+        if self._depth == 0:
+            self._before = _json_copy(self._values)
+        self._depth += 1
         return self._values
 
-    def __exit__(self, *exception: object) -> None:
-        self._lock.release()
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                changed, self._values = self._values, self._before
+                if kind is None:
+                    self._values = _json_copy(changed)
+        finally:
+            self._lock.release()
 
 
 class FileValues:
@@ -153,7 +185,7 @@ class FileValues:
 
         from ..paths import write_private
 
-        write_private(self.path, json.dumps(values).encode(), base=self._base)
+        write_private(self.path, json.dumps(values, allow_nan=False).encode(), base=self._base)
 
 
 def _json_copy(value: Any) -> Any:
