@@ -60,7 +60,7 @@ def make(tmp_path, seen):
 
 
 def test_a_turn_over_many_engines(make, seen):
-    make().session(session_id="s", agent="coder", cwd="/work", host="agent", persist=True).start()
+    make().session(session_id="s", agent="coder", cwd="/project", host="agent", persist=True).start()
     assert make().attach("s").submit("fix it").goes_on
     make().attach("s").turn().begin()
     assert make().attach("s").open_turn().system_prompt(["p"]) == ["p"]
@@ -78,14 +78,14 @@ def test_a_turn_over_many_engines(make, seen):
         "post_turn", "on_session_end",
     ]  # fmt: skip
     assert {(event.session_id, event.agent, event.cwd, event.host) for event in seen.events} == {
-        ("s", "coder", "/work", "agent")
+        ("s", "coder", "/project", "agent")
     }
     [post] = seen.of("post_tool_execution")
     assert (post.turn, post.tool, post.args) == (1, "Edit", {"file_path": "a"})
     assert post.duration >= 0
     [end] = seen.of("on_turn_complete")
     assert end.usage == {"input_tokens": 3}
-    assert end.edited_files == ["/work/a"]
+    assert end.edited_files == ["/project/a"]
     assert [row["call_id"] for row in end.tool_calls] == ["c1"]
 
 

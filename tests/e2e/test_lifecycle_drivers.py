@@ -224,7 +224,7 @@ def play_sync(engine, script, log):
                     log.append((type(error).__name__, str(error)))
 
     try:
-        with engine.session(session_id="s", cwd="/work") as session:
+        with engine.session(session_id="s", cwd="/project") as session:
             play(session, None, script)
     except HostError:
         log.append("raised")
@@ -304,7 +304,7 @@ async def play_async(engine, script, log, coroutine_bodies):
                     log.append((type(error).__name__, str(error)))
 
     try:
-        async with engine.session(session_id="s", cwd="/work") as session:
+        async with engine.session(session_id="s", cwd="/project") as session:
             await play(session, None, script)
     except HostError:
         log.append("raised")

@@ -79,7 +79,7 @@ WHOLE_TURN = [
 
 
 def test_a_whole_turn(seen):
-    with Engine([seen]) as engine, engine.session(agent="coder", cwd="/work") as session:
+    with Engine([seen]) as engine, engine.session(agent="coder", cwd="/project") as session:
         prompt = session.submit("fix the bug")
         assert (prompt.text, prompt.goes_on, prompt.injected) == ("fix the bug", True, [])
         with session.turn() as turn:
@@ -94,7 +94,7 @@ def test_a_whole_turn(seen):
     assert seen.timings == WHOLE_TURN
     assert {event.session_id for event in seen.events} == {session.id}
     assert {event.agent for event in seen.events} == {"coder"}
-    assert {event.cwd for event in seen.events} == {"/work"}
+    assert {event.cwd for event in seen.events} == {"/project"}
     complete = seen.of("on_turn_complete")[0]
     assert complete.usage == {"input_tokens": 30, "output_tokens": 6}
     assert [dict(row, duration=0) for row in complete.tool_calls] == [

@@ -85,7 +85,7 @@ class Body:
 def run(plugins, body, *, tool="bash", args=None, **options):
     """A whole call in a session of its own."""
     engine = Engine(plugins, **options)
-    with engine.session(cwd="/work") as session, session.turn() as turn:
+    with engine.session(cwd="/project") as session, session.turn() as turn:
         return turn.call_tool(tool, {"command": "ls"} if args is None else args, body)
 
 
@@ -525,7 +525,7 @@ def test_any_result_has_its_post(seen, value, way):
     ],
 )
 def test_any_path_has_its_post(seen, args):
-    with Engine([seen]).session(cwd="/work") as session, session.turn() as turn:
+    with Engine([seen]).session(cwd="/project") as session, session.turn() as turn:
         assert turn.call_tool("Write", args, lambda **given: "ok").status == "ok"
     assert len(seen.posts) == 1
 
@@ -630,13 +630,13 @@ def test_the_hosts_own_word_on_mcp(seen):
 def test_edited_files_are_what_write_tools_changed():
     ends = []
     engine = Engine([says("on_turn_complete", lambda event: ends.append(event.edited_files))])
-    with engine.session(cwd="/work") as session, session.turn() as turn:
+    with engine.session(cwd="/project") as session, session.turn() as turn:
         turn.call_tool("Edit", {"file_path": "a"}, lambda **args: 1)
         turn.call_tool("Edit", {"file_path": "a"}, lambda **args: 1)
         turn.call_tool("Edit", {"file_path": "failed"}, Body(ValueError()))
         turn.call_tool("Read", {"file_path": "read"}, lambda **args: 1)
         turn.call_tool("apply_patch", {"input": "*** Add File: b\n"}, lambda **args: 1)
-    assert ends == [["/work/a", "/work/b"]]
+    assert ends == [["/project/a", "/project/b"]]
 
 
 def test_the_host_decides_where_it_can_prompt(seen):

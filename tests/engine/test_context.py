@@ -16,7 +16,7 @@ import pytest
 
 from hookturn import Engine, Warn, events, hookimpl
 
-EVENT = events.PreToolExecution(tool="bash", args={}, session_id="s", cwd="/work/x")
+EVENT = events.PreToolExecution(tool="bash", args={}, session_id="s", cwd="/project/x")
 
 
 class Hook:
@@ -55,7 +55,7 @@ def test_names_config_and_places(tmp_path):
 
 
 def test_places_without_a_project(tmp_path):
-    assert with_ctx(lambda ctx: ctx.project_dir) == "/work/x"
+    assert with_ctx(lambda ctx: ctx.project_dir) == "/project/x"
     assert with_ctx(lambda ctx: ctx.project_dir, event=EVENT.replace(cwd="")) == os.getcwd()
     assert with_ctx(lambda ctx: ctx.output_dir, output_dir=tmp_path) == str(tmp_path)
 

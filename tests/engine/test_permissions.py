@@ -9,7 +9,7 @@ from hookturn import Allow, AnswerError, Ask, Deny, Engine, Reply, Rewrite, Tool
 NOTHING = object()
 
 
-def decide(tool, args, *, cwd="/work", tools=None, **rules):
+def decide(tool, args, *, cwd="/project", tools=None, **rules):
     event = events.PreToolExecution(tool=tool, args=args, cwd=cwd)
     return Engine(permissions=rules, tools=tools).decide(event).decision
 
@@ -32,7 +32,7 @@ def decide(tool, args, *, cwd="/work", tools=None, **rules):
         ("write(/etc/*)", "Edit", {"file_path": "/etc/../home/x"}, False),
         ("write(/etc/*)", "Edit", {"file_path": "../etc/passwd"}, True),
         ("write(src/*)", "Edit", {"file_path": "src/a.py"}, True),
-        ("write(src/*)", "Edit", {"file_path": "/work/src/a.py"}, True),
+        ("write(src/*)", "Edit", {"file_path": "/project/src/a.py"}, True),
         ("write(src/*)", "Edit", {"file_path": "/other/src/a.py"}, False),
         ("write(*.py)", "apply_patch", {"input": "*** Update File: a.py\n"}, True),
         ("write(*.lock)", "apply_patch", {"input": "*** Update File: a.py\n*** Add File: b.lock\n"}, True),
@@ -75,23 +75,23 @@ def test_no_other_argument_hides_what_a_rule_is_about(tool, args):
     ("rules", "tool", "args", "allowed"),
     [
         (["read"], "Read", {"file_path": "/x"}, True),
-        (["read(/work/*)"], "Read", {"file_path": "a"}, True),
-        (["read(/work/*)"], "Read", {"file_path": "/etc/x"}, False),
-        (["read(/work/*)"], "read_many_files", {"paths": ["a", "b"]}, True),
-        (["read(/work/*)"], "read_many_files", {"paths": ["a", "/etc/x"]}, False),
-        (["read(/work/*)", "read(/etc/x)"], "read_many_files", {"paths": ["a", "/etc/x"]}, True),
-        (["read(/work/*)"], "Read", {"file_path": "../etc/x"}, False),
-        (["read(/work/*)"], "Read", {"file_path": "/work/../etc/x"}, False),
+        (["read(/project/*)"], "Read", {"file_path": "a"}, True),
+        (["read(/project/*)"], "Read", {"file_path": "/etc/x"}, False),
+        (["read(/project/*)"], "read_many_files", {"paths": ["a", "b"]}, True),
+        (["read(/project/*)"], "read_many_files", {"paths": ["a", "/etc/x"]}, False),
+        (["read(/project/*)", "read(/etc/x)"], "read_many_files", {"paths": ["a", "/etc/x"]}, True),
+        (["read(/project/*)"], "Read", {"file_path": "../etc/x"}, False),
+        (["read(/project/*)"], "Read", {"file_path": "/project/../etc/x"}, False),
         (["read(*)"], "Read", {}, True),
-        (["read(/work/*)"], "Read", {}, False),
-        (["read(/work/*)"], "Read", {"file_path": ["a"]}, True),
+        (["read(/project/*)"], "Read", {}, False),
+        (["read(/project/*)"], "Read", {"file_path": ["a"]}, True),
         (["write(*.py)"], "apply_patch", {"input": "*** Update File: a.py\n*** Add File: b.sh\n"}, False),
         (["mcp__x__y(ok*)"], "mcp__x__y", {"a": "ok1", "b": "ok2"}, True),
         (["mcp__x__y(ok*)"], "mcp__x__y", {"a": "ok1", "b": "evil"}, False),
         (["mcp__x__y(ok*)"], "mcp__x__y", {"a": "ok1", "b": ["evil"]}, False),
         (["mcp__x__y(ok*)"], "mcp__x__y", {"a": "ok1", "b": {"c": "evil"}}, False),
         (["mcp__x__y(ok*)"], "mcp__x__y", {"n": 5}, False),
-        (["mcp__x__y(/work/*)"], "mcp__x__y", {"path": "a", "url": "https://evil"}, False),
+        (["mcp__x__y(/project/*)"], "mcp__x__y", {"path": "a", "url": "https://evil"}, False),
         (["fetch(https://good.example/*)"], "fetch", {"urls": ["https://good.example/a"]}, True),
         (
             ["fetch(https://good.example/*)"],

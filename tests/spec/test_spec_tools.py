@@ -58,8 +58,8 @@ def test_usual_names_have_kinds(kind, name):
 def test_a_host_brings_its_own_table():
     tools = {"save": Tool("write", paths=["target"]), "Bash": Tool("other")}
     engine = Engine(tools=tools)
-    event = engine.fire(pre("save", {"target": "a.txt"}, cwd="/work")).event
-    assert (event.kind, event.paths) == ("write", ["/work/a.txt"])
+    event = engine.fire(pre("save", {"target": "a.txt"}, cwd="/project")).event
+    assert (event.kind, event.paths) == ("write", ["/project/a.txt"])
     assert engine.fire(pre("Bash", {"command": "ls"})).event.kind == "other"
     assert engine.fire(pre("Read", {})).event.kind == "read", "usual names stay"
 
@@ -122,32 +122,32 @@ rename to r2
     ("name", "args", "paths"),
     [
         ("Read", {"file_path": "/a/b"}, ["/a/b"]),
-        ("Read", {"file_path": "b"}, ["/work/b"]),
-        ("Read", {"file_path": "./x/../b"}, ["/work/b"]),
+        ("Read", {"file_path": "b"}, ["/project/b"]),
+        ("Read", {"file_path": "./x/../b"}, ["/project/b"]),
         ("Read", {"file_path": "../b"}, ["/b"]),
         ("Read", {"file_path": "file:///a/b"}, ["/a/b"]),
         ("read_file", {"absolute_path": "/a"}, ["/a"]),
-        ("read_many_files", {"paths": ["a", "/b", "a"]}, ["/work/a", "/b"]),
-        ("NotebookEdit", {"notebook_path": "n.ipynb"}, ["/work/n.ipynb"]),
-        ("edit", {"filePath": "a"}, ["/work/a"]),
+        ("read_many_files", {"paths": ["a", "/b", "a"]}, ["/project/a", "/b"]),
+        ("NotebookEdit", {"notebook_path": "n.ipynb"}, ["/project/n.ipynb"]),
+        ("edit", {"filePath": "a"}, ["/project/a"]),
         ("Read", {"file_path": ""}, []),
         ("Read", {"file_path": None}, []),
         ("Read", {"file_path": 7}, []),
         ("Read", {}, []),
-        ("Read", {"paths": ["a", 7, None, ""]}, ["/work/a"]),
+        ("Read", {"paths": ["a", 7, None, ""]}, ["/project/a"]),
         ("apply_patch", {"input": PATCH}, ["new.py", "old.py", "moved.py", "gone.py"]),
         ("apply_patch", {"command": ["apply_patch", PATCH]}, ["new.py", "old.py", "moved.py", "gone.py"]),
         ("apply_patch", {"patch": UNIFIED}, ["x.py", "new.py", "r1", "r2"]),
         ("Grep", {"path": "src", "pattern": "x"}, ["src"]),
         ("Bash", {"command": "cat /etc/passwd"}, []),
-        ("Read", {"file_path": "a\0b\ud800"}, ["/work/a\0b\ud800"]),
-        ("Read", {"file_path": "~a\0b"}, ["/work/~a\0b"]),
-        ("Read", {"file_path": "~\ud800/x"}, ["/work/~\ud800/x"]),
+        ("Read", {"file_path": "a\0b\ud800"}, ["/project/a\0b\ud800"]),
+        ("Read", {"file_path": "~a\0b"}, ["/project/~a\0b"]),
+        ("Read", {"file_path": "~\ud800/x"}, ["/project/~\ud800/x"]),
     ],
 )
 def test_paths_are_absolute_and_named_once(name, args, paths):
-    wanted = [path if path.startswith("/") else f"/work/{path}" for path in paths]
-    assert pre(name, args, cwd="/work").paths == wanted
+    wanted = [path if path.startswith("/") else f"/project/{path}" for path in paths]
+    assert pre(name, args, cwd="/project").paths == wanted
 
 
 def test_home_is_expanded_and_relative_paths_stay_without_a_folder(monkeypatch):
