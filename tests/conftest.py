@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Background jobs of a shell ignore Ctrl-C, and their children with them; our tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Two slow cores and no timed tests: an example takes as long as it takes.
 settings.register_profile("hookturn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
