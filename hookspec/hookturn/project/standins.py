@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..engine.match import covering
 from ..runners.entry import Configured
 from ..spec.answers import Allow, Block, Deny
 from ..spec.markers import hookimpl
@@ -60,9 +61,7 @@ def allowance(rules: Iterable[Rule]) -> Configured:
 
     @hookimpl(trylast=True)
     def pre_tool_execution(event: Any) -> Any:
-        for rule in rules:
-            if rule.hits(event, every=True):
-                return Allow(f"permission rule {rule.text} ({rule.source})")
-        return None
+        rule = covering(rules, event)
+        return None if rule is None else Allow(f"permission rule {rule.text} ({rule.source})")
 
     return Configured("project-permissions", {"pre_tool_execution": pre_tool_execution})
