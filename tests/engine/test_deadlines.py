@@ -115,8 +115,8 @@ async def test_a_synchronous_hook_that_uses_up_everything_makes_guards_deny(way)
 
 @pytest.mark.parametrize("way", ["fire", "afire"])
 async def test_threads_are_abandoned_at_the_deadline(way):
-    with Engine([blocks(0.5), says(Deny("guarded"), "guard", guard=True)], threaded=True) as engine:
-        out = await fire(engine, way, 0.3)
+    with Engine([blocks(3), says(Deny("guarded"), "guard", guard=True)], threaded=True) as engine:
+        out = await fire(engine, way, 2.0)
     assert (out.decision, out.reason) == ("deny", "guarded")
     assert out.failures[0].hook == "blocks"
 
