@@ -102,6 +102,11 @@ class Database:
         if self._owner == os.getpid():
             self._connection.close()
 
+    def __del__(self) -> None:
+        # An engine that nobody closed; an open connection warns from Python 3.13 on.
+        if hasattr(self, "_connection"):
+            self.close()
+
 
 def open_to_read(path: str, versions: Sequence[str]) -> sqlite3.Connection:
     """Return a connection that reads a file as if it had the newest tables; the file stays as it is.
