@@ -378,12 +378,15 @@ def test_a_killed_process_leaves_a_report_on_demand(tmp_path: Path) -> None:
 
 
 def test_many_sessions_that_never_end_keep_few_files_open(tmp_path: Path) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+    before = descriptors()  # other tests of this process may have left some
     with engine(tmp_path) as made:
         for round_ in range(2):
             for number in range(200):
                 made.fire(events.TurnStart(session_id=f"s{number}", turn=round_ + 1))
-        descriptors = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
-        assert len(descriptors) < 150
+        assert descriptors() - before < 100
     assert collect(str(folder(tmp_path, "s0") / "journal.jsonl")).main_turns == 2
 
 
