@@ -14,12 +14,16 @@ from harness import Row
 HERE = Path(__file__).parent
 SMALL, LARGE = 10_000, 1_000_000
 
-MEASURED = """
-import json, resource, sys
+MEASURED = (
+    f"import sys\nsys.path.insert(0, {str(HERE.parent / 'tests')!r})\n"
+    """
+import json
+from measure import peak
 from hookturn.cli import main
 code = main(["replay", sys.argv[1], "--json", "--project", sys.argv[2], *sys.argv[3:]])
-print(json.dumps({"code": code, "kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), file=sys.stderr)
+print(json.dumps({"code": code, "kb": peak()}), file=sys.stderr)
 """
+)
 
 
 def measure(recording: Path, project: Path, *words: str) -> dict:

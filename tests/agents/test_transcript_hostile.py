@@ -191,13 +191,16 @@ def test_what_the_generator_writes_is_what_it_counts(form, told, tmp_path, gener
     assert steps.tokens.get("output_tokens", 0) == counts.output_tokens
 
 
-_MEASURE = """
-import resource, sys
+_MEASURE = (
+    f"import sys\nsys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
+    """
+from measure import peak
 from hookturn.agents.transcripts import open_transcript
 for step in open_transcript(sys.argv[1]).steps():
     pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak())
 """
+)
 
 
 def test_memory_does_not_grow_with_the_recording(tmp_path, generate):

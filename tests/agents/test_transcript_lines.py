@@ -170,16 +170,19 @@ def test_a_file_cut_anywhere_loses_only_its_end(tmp_path_factory, at):
     assert all(step.line == cut.count(b"\n") + 1 for step in steps if isinstance(step, r.Skipped))
 
 
-LINE = """
-import resource, sys
+LINE = (
+    f"import sys\nsys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
+    """
+from measure import peak
 from hookturn.agents import recorded as r
 from hookturn.agents.transcripts import open_transcript
 steps = list(open_transcript(sys.argv[1]).steps())
 skipped = [step for step in steps if isinstance(step, r.Skipped)]
 prompts = [step.text for step in steps if isinstance(step, r.Prompt)]
 print(len(prompts), skipped[0].line, skipped[0].cause)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak())
 """
+)
 
 
 @pytest.mark.fault

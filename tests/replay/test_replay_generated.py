@@ -20,13 +20,16 @@ generate = importlib.util.module_from_spec(_spec)
 sys.modules["generate_transcript"] = generate
 _spec.loader.exec_module(generate)
 
-MEASURED = """
-import resource, sys
+MEASURED = (
+    f"import sys\nsys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
+    """
+from measure import peak
 from hookturn.cli import main
 code = main(["replay", sys.argv[1], "--json", "--project", sys.argv[2]])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+print(peak(), file=sys.stderr)
 sys.exit(code)
 """
+)
 
 
 def measure(recording: Path, project: Path) -> tuple[dict, int]:

@@ -8,7 +8,7 @@ from ..spec.tools import KINDS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ..spec.events import Event, ToolEvent
@@ -44,19 +44,23 @@ class Filter:
         tools: names, kinds or globs; for tool events only.
         agents: names or globs of the agent.
         event_types: exact types or globs; for ``on_event`` only.
+        condition: another agent's own matcher: gets the event and returns why it does not concern the hook,
+            or an empty string when it does.
     """
 
-    __slots__ = ("agents", "event_types", "tools")
+    __slots__ = ("agents", "condition", "event_types", "tools")
 
     def __init__(
         self,
         tools: tuple[str, ...] | None = None,
         agents: tuple[str, ...] | None = None,
         event_types: tuple[str, ...] | None = None,
+        condition: Callable[[Event], str] | None = None,
     ) -> None:
         self.tools = tools
         self.agents = agents
         self.event_types = event_types
+        self.condition = condition
 
     def why_not(self, event: Event) -> str:
         """Return why the event does not concern the hook, or an empty string when it does."""
@@ -72,7 +76,7 @@ class Filter:
             and not any(glob_match(pattern, event.type) for pattern in self.event_types)
         ):
             return f"event_types: {event.type} is none of {', '.join(self.event_types)}"
-        return ""
+        return self.condition(event) if self.condition is not None else ""
 
 
 class Rule:

@@ -92,8 +92,8 @@ class Step:
         self.own_timeout: bool = options["timeout"] is not None
         self.timeout: float = options["timeout"] or _TIMEOUTS.get(timing.name, 10.0)
         self.unfiltered = timing.name == "on_outcome"
-        chosen = (options["tools"], options["agents"], options["event_types"])
-        self.filter = None if self.unfiltered or chosen == (None, None, None) else Filter(*chosen)
+        chosen = [options[key] for key in ("tools", "agents", "event_types", "condition")]
+        self.filter = None if self.unfiltered or chosen == [None] * 4 else Filter(*chosen)
         self.tier = self._tier(options)
         self.tier_name = TIERS[self.tier]
         self._context: tuple[str, Any] = ("", None)

@@ -36,6 +36,7 @@ _DEFAULTS: dict[str, Any] = {
     "tools": None,
     "agents": None,
     "event_types": None,
+    "condition": None,
     "timeout": None,
     "on_failure": "ignore",
     "mode": "enforce",

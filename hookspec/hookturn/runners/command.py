@@ -13,7 +13,7 @@ from ..spec.timings import TIMINGS
 from .entry import Configured
 from .module import digest_of
 from .programs import SHELL, find_program, find_script, looks_like_path, shebang
-from .wire import FailedToStart, Hidden, NoAnswer, read_answer, refusal, request, reveal
+from .wire import Ended, FailedToStart, Hidden, NoAnswer, Wire, last_words, reveal, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,6 +191,7 @@ def make(
     timings: Mapping[str, Timing] = TIMINGS,
     *,
     live: bool = False,
+    wire: Wire | None = None,
 ) -> Configured:
     """Return the plugin of an entry whose ``run`` is a command.
 
@@ -199,6 +200,7 @@ def make(
         config: its settings, secrets resolved.
         timings: all timings that the engine knows.
         live: run for dry events, too.
+        wire: how the program is spoken to; default: hookturn's own way.
 
     Raises:
         RegistrationError: when the program or its script is certainly not there.
@@ -206,7 +208,7 @@ def make(
     for wrong in problems(entry):
         if wrong.certain:
             raise RegistrationError(entry.name, wrong.cause, wrong.remedy)
-    command = Command(entry, config or {}, live=live)
+    command = Command(entry, config or {}, live=live, wire=wire)
     return Configured(entry.name, {name: _hook(command, timings[name]) for name in entry.timings})
 
 
@@ -225,12 +227,16 @@ class Command:
         entry: the configured hook.
         config: its settings, secrets resolved.
         live: run for dry events, too.
+        wire: how the program is spoken to; default: hookturn's own way.
     """
 
-    def __init__(self, entry: HookEntry, config: Mapping[str, Any], *, live: bool = False) -> None:
+    def __init__(
+        self, entry: HookEntry, config: Mapping[str, Any], *, live: bool = False, wire: Wire | None = None
+    ) -> None:
         from hashlib import sha256
 
         self.entry = entry
+        self.wire = wire if wire is not None else Wire()
         self.live = live
         self.config = jsonable(reveal(dict(config)))
         self.hidden = Hidden(dict(config))
@@ -251,9 +257,9 @@ class Command:
         if self._starts_itself(outer, ctx):
             return None
         self._check_files()
-        env = self._environment(outer, timing, event, ctx.project_dir)
+        env = self._environment(outer, self.wire.environment(self.entry, timing, event, ctx))
         command = self._resolved(env)
-        stdin = request(event, self.config)
+        stdin = self.wire.request(self.entry, timing, event, ctx, self.config)
         limit = min(self.timeout, time_left())
 
         def work(cancel: int | None = None) -> ProcessResult:
@@ -303,19 +309,9 @@ class Command:
                 )
             self._seen[path] = look
 
-    def _environment(
-        self, outer: Mapping[str, str], timing: Timing, event: Event, project: str
-    ) -> dict[str, str]:
+    def _environment(self, outer: Mapping[str, str], context: Mapping[str, str]) -> dict[str, str]:
         """Return the program's environment: the agent's, a UTF-8 locale, and what is small of the event."""
         env = {name: value for name, value in outer.items() if _fits(name, value, LONGEST_OUTER)}
-        context = {
-            "HOOKTURN_TIMING": timing.name,
-            "HOOKTURN_SESSION_ID": event.session_id,
-            "HOOKTURN_TOOL": getattr(event, "tool", ""),
-            "HOOKTURN_PROJECT_DIR": project,
-            "HOOKTURN_HOOK": self.entry.name,
-            "HOOKTURN_HOOK_DIR": self.entry.base_dir,
-        }
         for name, value in context.items():
             # One that does not fit is left out, and so is an outer hook's.
             env.pop(name, None)
@@ -350,42 +346,26 @@ class Command:
                 "{}: a child of the command still held its output after it had ended, and was killed", source
             )
         if result.failed_to_start:
-            raise FailedToStart(f"{source}: could not start: {self._shown(result.failed_to_start)}")
+            raise FailedToStart(
+                f"{source}: could not start: {shown(self.hidden.hide(result.failed_to_start))}"
+            )
         if result.timed_out:
             raise TimeoutError(f"{source}: no answer within {limit:.3g} s; the command was stopped")
-        if result.exit_code == 0:
-            if result.stderr:
-                ctx.log.debug("{}: {}", source, self._last_words(result))
-            try:
-                answers = read_answer(result.stdout, truncated=result.truncated)
-            except (AnswerError, EventError) as error:
-                raise NoAnswer(f"{source}: {self.hidden.hide(str(error))}") from None
-            return self.hidden.in_words(answers) or None
-        said = result.stderr.decode("utf-8", "replace").replace("\0", "").strip()
-        if result.exit_code == 2 and said:
-            try:
-                return refusal(timing, event, self.hidden.hide(said))
-            except NoAnswer as error:
-                raise NoAnswer(f"{source}: {error}") from None
-        if result.exit_code == 2:
-            raise NoAnswer(f"{source}: exit code 2 without a reason on standard error, so it is no refusal")
-        words = self._last_words(result)
-        hint = ""
-        if result.exit_code is not None:
-            then = "" if self.entry.fails_closed else ", and the agent goes on"
-            hint = f" (exit code 2 with words on standard error denies; any other is a failure{then})"
-        raise NoAnswer(f"{source}: the command {result.ended}" + (f": {words}" if words else "") + hint)
-
-    def _last_words(self, result: ProcessResult) -> str:
-        lines = result.stderr[-4_000:].decode("utf-8", "replace").split("\n")
-        return self._shown(next((line for line in reversed(lines) if line.strip()), ""))
-
-    def _shown(self, words: str) -> str:
-        """Return a program's words for a message: without secrets, one line, not too long."""
-        from ..redact import redact
-
-        text = redact(self.hidden.hide(words.strip()))[:300]
-        return text if text.isprintable() else ascii(text)[1:-1]
+        stderr = self.hidden.hide_bytes(bytes(result.stderr))
+        if result.exit_code == 0 and stderr:
+            ctx.log.debug("{}{}", source, last_words(stderr))
+        ended = Ended(
+            exit_code=result.exit_code,
+            stdout=bytes(result.stdout),
+            stderr=stderr,
+            truncated=result.truncated,
+            ended=result.ended,
+        )
+        try:
+            answers = self.wire.answers(self.entry, timing, event, ctx, ended)
+        except (AnswerError, EventError) as error:
+            raise NoAnswer(f"{source}: {self.hidden.hide(str(error))}") from None
+        return self.hidden.in_words(answers) or None
 
 
 def _fits(name: str, value: str, limit: int) -> bool:

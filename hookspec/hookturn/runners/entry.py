@@ -37,6 +37,10 @@ class HookEntry(Record):
         base_dir: the folder that relative paths start from: the declaring file's.
         digest: SHA-256 that the module's file must have, or "" for any.
         files: path -> SHA-256 of files that must be as they were trusted whenever a command runs.
+        dialect: the agent whose hook file declares it (``claude-code``), or "" for hookturn's own.
+        declared: the declaration as it stands in another agent's file: what trust is given for.
+        where: its place in such a file, as a path of keys and indexes.
+        extra: what else the dialect needs to run it.
     """
 
     name: str
@@ -54,6 +58,10 @@ class HookEntry(Record):
     base_dir: str = ""
     digest: str = ""
     files: dict[str, str] = {}
+    dialect: str = ""
+    declared: Any = None
+    where: tuple[Any, ...] = ()
+    extra: dict[str, Any] = {}
 
     @property
     def source(self) -> str:

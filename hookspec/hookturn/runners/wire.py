@@ -1,5 +1,7 @@
 """The JSON wire of configured hooks: what a program reads, and how its words become answers. Runs nothing.
 
+``Wire`` is hookturn's own; another agent's dialect has a class of the same shape.
+
 A hook reads ``{"schema": 1, "timing": ..., "event": {...}}`` (and ``config``,
 where it has settings) and prints nothing, or one JSON object such as
 ``{"deny": "why"}``. Anything else is no answer, told with its place.
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 from ..spec.answers import Block, Deny, from_json
 from ..spec.errors import AnswerError
+from ..spec.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from ..spec.answers import Answer
     from ..spec.events import Event
     from ..spec.timings import Timing
+    from .entry import HookEntry
 
 SCHEMA = 1
 
@@ -188,6 +192,87 @@ def refusal(timing: Timing, event: Event, reason: str) -> Answer:
     raise NoAnswer(f"it refused ({_excerpt(reason)}), and nothing can be refused at {timing.name}")
 
 
+class Ended(Record):
+    """How a program came to its own end (one that was stopped or never started gives no answer).
+
+    Parameters:
+        exit_code: its exit code, or None when a signal ended it.
+        stdout, stderr: what it printed, cut at the runner's bound.
+        truncated: there was more of standard output.
+        ended: in words: ``ended with exit code 3``.
+    """
+
+    exit_code: Any = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    truncated: bool = False
+    ended: str = ""
+
+    @property
+    def said(self) -> str:
+        """Its standard error as text."""
+        return bytes(self.stderr).decode("utf-8", "replace").replace("\0", "").strip()
+
+
+class Wire:
+    """How a configured hook is spoken to and understood. A dialect overrides what its agent does otherwise."""
+
+    def request(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any, config: Any) -> bytes:
+        """Return what the hook reads on standard input (a webhook: in the body).
+
+        Parameters:
+            entry: the configured hook.
+            timing, event, ctx: where, what about, and the hook's capabilities.
+            config: its settings as plain JSON, secrets revealed.
+        """
+        return request(event, config)
+
+    def environment(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any) -> dict[str, str]:
+        """Return the variables that a program gets beside the agent's own; one that is too long is left out."""
+        return {
+            "HOOKTURN_TIMING": timing.name,
+            "HOOKTURN_SESSION_ID": event.session_id,
+            "HOOKTURN_TOOL": getattr(event, "tool", ""),
+            "HOOKTURN_PROJECT_DIR": ctx.project_dir,
+            "HOOKTURN_HOOK": entry.name,
+            "HOOKTURN_HOOK_DIR": entry.base_dir,
+        }
+
+    def answers(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any, ended: Ended) -> list[Answer]:
+        """Return what a program's end means.
+
+        Raises:
+            NoAnswer, AnswerError, EventError: it failed, or cannot be understood; the words go to people
+                (the runner puts the hook's place before them and hides secrets).
+        """
+        if ended.exit_code == 0:
+            return read_answer(ended.stdout, truncated=ended.truncated)
+        if ended.exit_code == 2 and ended.said:
+            return [refusal(timing, event, ended.said)]
+        if ended.exit_code == 2:
+            raise NoAnswer("exit code 2 without a reason on standard error, so it is no refusal")
+        hint = ""
+        if ended.exit_code is not None:
+            then = "" if entry.fails_closed else ", and the agent goes on"
+            hint = f" (exit code 2 with words on standard error denies; any other is a failure{then})"
+        raise NoAnswer(f"the command {ended.ended}" + last_words(ended.stderr) + hint)
+
+
+def last_words(output: bytes | bytearray) -> str:
+    """Return the last line that holds something, for a message: ``: permission denied``, or an empty string."""
+    lines = bytes(output[-4_000:]).decode("utf-8", "replace").split("\n")
+    line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {shown(line)}" if line else ""
+
+
+def shown(words: str) -> str:
+    """Return a program's words for a message: without secrets, one line, not too long."""
+    from ..redact import redact
+
+    text = redact(words.strip())[:300]
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
 class Hidden:
     """The secrets in a hook's settings: revealed to the hook, and taken out of whatever it says.
 
@@ -204,6 +289,12 @@ class Hidden:
         for value, mark in self._secrets:
             text = text.replace(value, mark)
         return text
+
+    def hide_bytes(self, output: bytes) -> bytes:
+        """Return a program's output without the secrets, before anything is cut off it."""
+        if not self._secrets:
+            return output
+        return self.hide(output.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def in_words(self, answers: list[Answer]) -> list[Answer]:
         """Return answers without secrets in the words that people and models read; other data is kept."""
