@@ -149,7 +149,7 @@ class Plan:
         static: what ``groups`` returns for every event, or None when it depends on the event.
     """
 
-    __slots__ = ("_cache", "_groups", "_key", "plain", "static", "steps", "timing")
+    __slots__ = ("_cache", "_groups", "_key", "_varies", "plain", "static", "steps", "timing")
 
     def __init__(self, timing: Timing, steps: list[Step]) -> None:
         self.timing = timing
@@ -172,10 +172,14 @@ class Plan:
             names.append("type")
         self._key = attrgetter(*names) if names else None
         self._cache: dict[Any, tuple[tuple[Bound, ...], ...]] = {}
-        self.static = None if names else self._bind(None)
+        # A condition may look at anything of an event: nothing can be remembered then.
+        self._varies = any(item.condition is not None for item in filters)
+        self.static = None if names or self._varies else self._bind(None)
 
     def groups(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
         """Return the hooks, then the guards, that the event concerns, bound to its session."""
+        if self._varies:
+            return self._bind(event)
         if self._key is None:
             assert self.static is not None
             return self.static
