@@ -13,6 +13,7 @@ from ..spec.timings import TIMINGS
 from .entry import Configured
 from .module import digest_of
 from .programs import SHELL, find_program, find_script, looks_like_path, shebang
+from .threads import in_coroutine, on_thread
 from .wire import Ended, FailedToStart, Hidden, NoAnswer, Wire, last_words, reveal, shown
 
 TYPE_CHECKING = False
@@ -269,7 +270,7 @@ class Command:
                 command, stdin, cwd=ctx.project_dir, env=env, timeout=limit, label=self.label, cancel=cancel
             )
 
-        if _in_coroutine():
+        if in_coroutine():
             return self._awaited(work, timing, event, ctx, limit)
         return self._answers(work(), timing, event, ctx, limit)
 
@@ -387,61 +388,3 @@ def _utf8(env: Mapping[str, str]) -> dict[str, str]:
             "UTF-8" if sys.platform == "darwin" and name != "LC_ALL" else "C.UTF-8"
         )
     return changed
-
-
-def _in_coroutine() -> bool:
-    """Tell whether an event loop runs in this thread, which must not be held up. asyncio is not imported for it."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-async def on_thread(work: Callable[[int], ProcessResult]) -> ProcessResult:
-    """Run a program on a thread for a coroutine. When the coroutine is cancelled, the program is stopped.
-
-    Parameters:
-        work: gets a descriptor that becomes readable when the program is to be stopped.
-    """
-    import asyncio
-    from contextlib import suppress
-    from threading import Thread
-
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[ProcessResult] = loop.create_future()
-    stop, keep = os.pipe()
-
-    def settle(result: ProcessResult | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if result is not None:
-            done.set_result(result)
-        elif error is not None:
-            done.set_exception(error)
-
-    def run() -> None:
-        result = error = None
-        try:
-            result = work(stop)
-        except BaseException as problem:
-            error = problem
-        finally:
-            os.close(stop)
-        with suppress(RuntimeError):  # the loop may be gone by then
-            loop.call_soon_threadsafe(settle, result, error)
-
-    try:
-        # No daemon: the interpreter must not end between TERM and KILL.
-        Thread(target=run, name="hookturn-process").start()
-    except BaseException:
-        os.close(stop)
-        os.close(keep)
-        raise
-    try:
-        return await done
-    finally:
-        os.close(keep)  # the other end becomes readable
