@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 TIMEOUT = 5.0
 """Seconds that a command has, unless its entry says otherwise."""
 
-LONGEST_VALUE = 1_000
-"""Bytes of an environment variable that comes from an event; a longer value is on standard input only."""
-
 LONGEST_OUTER = 100_000
 """Bytes of any environment variable; the system starts no program with one over 128 kB (execve(2))."""
 
@@ -258,17 +255,22 @@ class Command:
         if self._starts_itself(outer, ctx):
             return None
         self._check_files()
-        env = self._environment(outer, self.wire.environment(self.entry, timing, event, ctx))
-        command = self._resolved(env)
+        command = self._resolved(outer)
         stdin = self.wire.request(self.entry, timing, event, ctx, self.config)
+        cwd = self.wire.folder(self.entry, event, ctx)
         limit = min(self.timeout, time_left())
+        context = self.wire.environment(self.entry, timing, event, ctx)
 
         def work(cancel: int | None = None) -> ProcessResult:
             from .process import run_process
 
-            return run_process(
-                command, stdin, cwd=ctx.project_dir, env=env, timeout=limit, label=self.label, cancel=cancel
-            )
+            try:
+                env = self._environment(outer, context)
+                return run_process(
+                    command, stdin, cwd=cwd, env=env, timeout=limit, label=self.label, cancel=cancel
+                )
+            finally:
+                self.wire.over(context)
 
         if in_coroutine():
             return self._awaited(work, timing, event, ctx, limit)
@@ -316,7 +318,7 @@ class Command:
         for name, value in context.items():
             # One that does not fit is left out, and so is an outer hook's.
             env.pop(name, None)
-            if value and _fits(name, value, LONGEST_VALUE):
+            if value and _fits(name, value, self.wire.longest_value):
                 env[name] = value
         env.update(_utf8(env))
         return env

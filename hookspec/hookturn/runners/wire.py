@@ -15,7 +15,7 @@ from ..spec.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..spec.answers import Answer
@@ -217,6 +217,9 @@ class Ended(Record):
 class Wire:
     """How a configured hook is spoken to and understood. A dialect overrides what its agent does otherwise."""
 
+    longest_value = 1_000
+    """Bytes of a variable from ``environment``; a longer one is left out."""
+
     def request(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any, config: Any) -> bytes:
         """Return what the hook reads on standard input (a webhook: in the body).
 
@@ -237,6 +240,14 @@ class Wire:
             "HOOKTURN_HOOK": entry.name,
             "HOOKTURN_HOOK_DIR": entry.base_dir,
         }
+
+    def folder(self, entry: HookEntry, event: Event, ctx: Any) -> str:
+        """Return the folder where a program runs."""
+        folder: str = ctx.project_dir
+        return folder
+
+    def over(self, environment: Mapping[str, str]) -> None:
+        """Called once the program has ended, however it did: what ``environment`` made for it can go."""
 
     def answers(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any, ended: Ended) -> list[Answer]:
         """Return what a program's end means.
