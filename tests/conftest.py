@@ -26,6 +26,10 @@ def _isolated(monkeypatch, tmp_path_factory):
     folder = tmp_path_factory.mktemp("user")
     monkeypatch.setenv("HOOKTURN_STATE_DIR", str(folder / "state"))
     monkeypatch.setenv("HOOKTURN_CONFIG_DIR", str(folder / "config"))
+    # Agents keep hook files in the user's home.
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("ATOMCODE_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
 
 
 class HookLog(list):

@@ -39,6 +39,7 @@ def run(args: Namespace) -> int:
     with dry_project(args) as assembled:
         problems = [*assembled.problems, *unread(assembled.survey)]
     files = [layer.label for layer in assembled.layers]
+    files += [file.place.label for file in assembled.survey.foreign]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors

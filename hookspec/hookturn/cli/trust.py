@@ -43,10 +43,13 @@ def run(args: Namespace) -> int:
         why = next(item for item in (*layer.document.problems, *survey.problems) if item.file == layer.label)
         raise CommandError(f"{why} Nothing was trusted.")
     waiting, dropped = survey.pending(), _dropped_rules(survey)
+    files = [] if layer is None else [layer.label]
+    files += [file.place.label for file in survey.foreign if file.place.layer == "project"]
     report = {
         "schema": 1,
         "project": survey.root,
         "file": layer.label if layer is not None else None,
+        "files": files,
         "pending": [item.to_json() for item in waiting],
         "dropped_rules": dropped,
         "trusted": not (waiting or dropped),
@@ -66,10 +69,10 @@ def run(args: Namespace) -> int:
         emit(report)
     elif waiting or dropped:
         say(f"{paint('trusted', 'green')}: {clean(survey.root)}")
-    elif layer is None:
+    elif not files:
         say(f"{clean(survey.root)} has no configuration: there is nothing to trust.")
     else:
-        say(f"{clean(survey.root)}: nothing in {clean(layer.label)} waits for trust.")
+        say(f"{clean(survey.root)}: nothing in {clean(', '.join(files))} waits for trust.")
     if unread:
         complain(
             f"{count(len(unread), 'file')} cannot be read, so what needs it does not run: {', '.join(unread)}"

@@ -2,7 +2,7 @@
 
 Order of registration (which decides among equals): the host's plugins, entry
 points by distribution and name, then the hooks of the managed, user and project
-files, each top to bottom.
+files, each top to bottom, then other agents' hook files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .survey import DISABLE, REVIEW, Pending, Row, Survey
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from ..engine.engine import Engine
@@ -57,6 +57,8 @@ def assemble(
     log: bool = True,
     permissions: Any = None,
     hookspecs: Iterable[Any] = (),
+    environ: Mapping[str, str] | None = None,
+    agent: str = "",
     **options: Any,
 ) -> Assembled:
     """Build the engine of a project.
@@ -74,6 +76,8 @@ def assemble(
         log: log each problem once, as a warning.
         permissions: the host's own rules, beside those of the layers.
         hookspecs: timings of the host's own.
+        environ: the agent's environment, where it is not this process's own.
+        agent: the agent that calls us (``claude-code``): hook files that it runs itself are left out.
         options: further keyword arguments of ``Engine``.
 
     Returns:
@@ -95,6 +99,8 @@ def assemble(
         hookspecs=hookspecs,
         builtins=builtins,
         refresh=refresh,
+        environ=environ,
+        agent=agent,
     )
     if "state_dir" not in options:
         options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)
@@ -113,6 +119,10 @@ def assemble(
         )
     InstalledPlugins(engine, survey).run()
     ConfiguredHooks(engine, survey, live=live).run()
+    if survey.foreign:
+        from .foreign_hooks import ForeignHooks
+
+        ForeignHooks(engine, survey, live=live).run()
     _protect(engine, survey)
     survey.problems += told_once(survey.ignored)
     if log:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .model import Model
     from .secrets import Wrong
     from .survey import Survey
+    from .trust import Declaration
 
 
 def located(plugin: Any, entry: HookEntry, error: RegistrationError) -> str:
@@ -37,6 +38,16 @@ def located(plugin: Any, entry: HookEntry, error: RegistrationError) -> str:
 
     place = place_of(plugin, error.hook) if plugin is not None and error.hook and entry.path else ""
     return f"{place}: {error.cause}" if place else error.cause
+
+
+def pinned(entry: HookEntry, declaration: Declaration) -> HookEntry:
+    """Return an entry with the digests that its files had when it was declared, which they must still have."""
+    fields = {name: getattr(entry, name) for name in entry._fields}
+    if entry.kind == "module":
+        fields["digest"] = declaration.files.get(entry.path) or "missing"
+    else:
+        fields["files"] = {path: digest or "missing" for path, digest in declaration.files.items()}
+    return type(entry)(**fields)
 
 
 class ConfiguredHooks(SetUp):
@@ -191,13 +202,7 @@ class ConfiguredHooks(SetUp):
         layer = self.survey.layer(entry.layer)
         if entry.layer != "project" or layer is None or layer.given:
             return entry
-        declaration = next(item for item in self.survey.declarations if item.key == f"hooks.{entry.name}")
-        fields = {name: getattr(entry, name) for name in entry._fields}
-        if entry.kind == "module":
-            fields["digest"] = declaration.files.get(entry.path) or "missing"
-        else:
-            fields["files"] = {path: digest or "missing" for path, digest in declaration.files.items()}
-        return type(entry)(**fields)
+        return pinned(entry, self.survey.declared(f"hooks.{entry.name}"))
 
     def _hook_options(self, entry: HookEntry, model: Model) -> dict[str, Any]:
         options = dict(entry.options)

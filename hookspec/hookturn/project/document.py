@@ -112,7 +112,7 @@ class Document:
         self._spoiled.append(path)
         self.problems.append(Problem(self.file, *position, show_path((*self.prefix, *path)), cause, remedy))
 
-    def _break(self, position: tuple[int, int], cause: str, remedy: str) -> Document:
+    def spoil_all(self, position: tuple[int, int], cause: str, remedy: str) -> Document:
         """Record a problem that costs the whole file."""
         self.data = {}
         self.broken = True
@@ -123,7 +123,7 @@ class Document:
 _CLOSE = "Close each [ and {, keep commas between items,"
 
 
-class _Lines:
+class Lines:
     """Line and column of an index in a text: lines end as editors see them (LF, CRLF, CR)."""
 
     def __init__(self, text: str) -> None:
@@ -138,10 +138,10 @@ class _Lines:
         return line, index - self._starts[line - 1] + 1
 
 
-def _decode(document: Document, content: bytes) -> str | None:
+def decode(document: Document, content: bytes) -> str | None:
     """Return the text of a file without its byte-order mark, or None when the document is now broken."""
     if len(content) > MAX_BYTES:
-        document._break(
+        document.spoil_all(
             (0, 0),
             f"the file has {len(content):,} bytes, more than {MAX_BYTES:,}",
             "A hookturn configuration is small: check that this is the right file.",
@@ -156,8 +156,8 @@ def _decode(document: Document, content: bytes) -> str | None:
         ):
             looks = "; it looks like UTF-16"
         before = content[: error.start].decode("utf-8")
-        document._break(
-            _Lines(before).at(len(before)),
+        document.spoil_all(
+            Lines(before).at(len(before)),
             f"not UTF-8: byte 0x{content[error.start]:02x}{looks}",
             "Save the file as UTF-8.",
         )
@@ -176,7 +176,7 @@ def read_yaml(content: bytes, file: str) -> Document:
         the document; when it is ``broken`` its ``problems`` say why.
     """
     document = Document(file)
-    text = _decode(document, content)
+    text = decode(document, content)
     if text is None:
         return document
     return _Yaml(document, text).read()
@@ -215,12 +215,12 @@ class _Yaml:
     def __init__(self, document: Document, text: str) -> None:
         self.document = document
         self.text = text
-        self.lines = _Lines(text)
+        self.lines = Lines(text)
 
     def read(self) -> Document:
         document = self.document
         if self.text.startswith("\ufeff"):
-            return document._break(
+            return document.spoil_all(
                 (1, 1), "a second byte-order mark", "Delete it: the file may have one at most."
             )
         try:
@@ -232,7 +232,7 @@ class _Yaml:
         return document
 
     def _stop(self, index: int, cause: str, remedy: str) -> _Stop:
-        self.document._break(self.lines.at(index), cause, remedy)
+        self.document.spoil_all(self.lines.at(index), cause, remedy)
         return _Stop()
 
     def _root(self, root: _Node) -> None:
@@ -472,22 +472,21 @@ def _resolve(text: str) -> Any:
 
 
 def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) -> Document | None:
-    """Read one table of a TOML file, by default ``[tool.hookturn]`` of a pyproject.toml.
+    """Read a TOML file or one table of it, by default ``[tool.hookturn]`` of a pyproject.toml.
 
     Parameters:
         content: the file's bytes: UTF-8, one byte-order mark and CRLF tolerated.
         file: its path, for problems.
-        prefix: the table's path.
+        prefix: the table's path; without one, the whole file is read.
 
     Returns:
         the document, or None when the file has no such table. A file that cannot be read is a
         document with a problem only if the table's name stands in it somewhere.
     """
-    name = str(prefix[-1])
-    if name.encode() not in content:
+    if prefix and str(prefix[-1]).encode() not in content:
         return None
     document = Document(file, prefix)
-    text = _decode(document, content)
+    text = decode(document, content)
     if text is None:
         return document
     try:
@@ -500,24 +499,24 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
         if place and place[1]:
             position = (int(place[1]), int(place[2]))
         else:
-            position = _Lines(text).at(len(text)) if place else (1, 1)
+            position = Lines(text).at(len(text)) if place else (1, 1)
         if place:
             message = message[: place.start()]
-        return document._break(position, f"not TOML: {message}", "Correct the TOML there.")
+        return document.spoil_all(position, f"not TOML: {message}", "Correct the TOML there.")
     for part in prefix:
         if not isinstance(data, dict) or part not in data:
             return None
         data = data[part]
     scan = _Toml(text)
     scan.run()
-    lines = _Lines(text)
+    lines = Lines(text)
     cut = len(prefix)
     for places, target in ((scan.keys, document._keys), (scan.values, document._values)):
         for path, index in places.items():
             if path[:cut] == prefix:
                 target[path[cut:]] = lines.at(index)
     if not isinstance(data, dict):
-        return document._break(
+        return document.spoil_all(
             document.at((), key=True),
             f"{show_path(prefix)} must be a table, got {kind_of(data)}",
             "Write [tool.hookturn].",
@@ -526,7 +525,7 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
     try:
         document.data = _plain_toml(data, count, 0)
     except _Stop:
-        return document._break(
+        return document.spoil_all(
             document.at(()),
             f"more than {MAX_NODES:,} values or nested deeper than {MAX_DEPTH} levels",
             "No configuration needs that much.",

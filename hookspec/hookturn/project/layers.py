@@ -164,7 +164,7 @@ def find(
     layers: list[Layer] = []
     problems: list[Problem] = []
     managed = os.fspath(paths.managed_config())
-    why = _not_managed(managed)
+    why = not_managed(managed)
     layer = _load("managed", managed, managed, problems)
     if layer is not None:
         if why:
@@ -183,7 +183,7 @@ def find(
     user = os.path.join(paths.config_root(), "hookturn.yaml")
     layer = _load("user", user, user, problems)
     if layer is not None:
-        why = _not_users(user)
+        why = not_users(user)
         if why:
             layer.authority = False
             problems.append(
@@ -266,7 +266,7 @@ def _load(
                 document.broken = True
                 return Layer(name, path, label, document)
         return None
-    found = read_toml(content, label) if path.endswith(".toml") else _read_yaml(content, label)
+    found = read_toml(content, label) if path.endswith(".toml") else read_cached_yaml(content, label)
     if found is None:
         if must_exist:
             problems.append(Problem(label, 0, 0, "", "has no [tool.hookturn] table", "Name another file."))
@@ -274,7 +274,7 @@ def _load(
     return Layer(name, path, label, found, given=given)
 
 
-def _read_yaml(content: bytes, label: str) -> Document:
+def read_cached_yaml(content: bytes, label: str) -> Document:
     """Read YAML, or take what was read of the same bytes before: PyYAML alone takes a Python start's time."""
     from hashlib import sha256
 
@@ -293,7 +293,7 @@ def _read_yaml(content: bytes, label: str) -> Document:
     return document
 
 
-def _not_managed(path: str) -> str:
+def not_managed(path: str) -> str:
     """Return why a file is not really the administrator's, or an empty string."""
     import os
     import stat
@@ -312,7 +312,7 @@ def _not_managed(path: str) -> str:
     return ""
 
 
-def _not_users(path: str) -> str:
+def not_users(path: str) -> str:
     """Return why a file may be somebody else's work, or an empty string."""
     import os
     import stat

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..spec.timings import Timing
+    from .foreign import ForeignFile
     from .layers import Layer
 
 DEFAULT_ON = ("audit-log", "turn-stats", "error-report")
@@ -111,6 +112,8 @@ class Survey:
             the project has a configuration.
         refresh: read the metadata of installed distributions anew.
         guards: find out which hooks of the project are guards (to trust them).
+        environ: the agent's environment; default: the process's own.
+        agent: the agent that calls us: the hook files that it runs itself are left out.
 
     Attributes:
         root: the project's folder.
@@ -124,6 +127,8 @@ class Survey:
         installed: their names and those of installed timings, normalised.
         wanted: what the layers say of plugins, by normalised name.
         hookspecs: (distribution, spec object) of installed frameworks.
+        foreign: other agents' hook files.
+        dialects: settings of each dialect, False for one that is off.
         timings: every timing there is.
     """
 
@@ -137,12 +142,16 @@ class Survey:
         builtins: bool | None = None,
         refresh: bool = False,
         guards: bool = False,
+        environ: Mapping[str, str] | None = None,
+        agent: str = "",
     ) -> None:
         import os
 
+        from .foreign import read_files
         from .layers import find, project_root
 
-        self.root = project_root(project_dir)
+        environ = os.environ if environ is None else environ
+        self.root = project_root(project_dir, environ=environ)
         self.layers, self.problems = find(self.root, with_config=with_config)
         self.trust = Trust.load()
         if self.trust.problem is not None:
@@ -154,11 +163,13 @@ class Survey:
             self.models[layer.name] = read_model(layer.document, layer.name, layer.base_dir)
         self.builtins = builtins if builtins is not None else self.layer("project") is not None
         self.declarations: list[Declaration] = []
+        self.foreign: list[ForeignFile] = []
+        self.dialects: dict[str, Any] = {}
         self._guards = guards
         self._declare()
-        names = [*disable, *os.environ.get(DISABLE, "").split(",")]
+        names = [*disable, *environ.get(DISABLE, "").split(",")]
         self.blocked = {normal(name.strip()) for name in names if name.strip()}
-        autoload = os.environ.get(NO_AUTOLOAD, "").strip().lower() in ("", "0", "false", "no")
+        autoload = environ.get(NO_AUTOLOAD, "").strip().lower() in ("", "0", "false", "no")
         self.autoload = autoload and self.setting("autoload", True) is True
         self.wanted = self._wanted()
         found, problems = discovery.entry_points(refresh=refresh)
@@ -175,6 +186,7 @@ class Survey:
         self._read_timings(list(hookspecs), specs)
         for model in self.models.values():
             read_hooks(model, self.timings)
+        self.foreign = read_files(self, environ, agent)
         self._declare()
         for model in self.models.values():
             self.problems += model.problems
@@ -186,11 +198,15 @@ class Survey:
         return next((layer for layer in self.layers if layer.name == name), None)
 
     def _declare(self) -> None:
+        from . import foreign
+
         model = self.models.get("project")
+        self.declarations = []
         if model is not None:
             user = self.models.get("user")
             replaces = {entry.name for entry in user.hooks} if user is not None else set()
             self.declarations = declarations(model, self.root, replaces, guards=self._guards)
+        self.declarations += foreign.declarations(self.foreign, self.root)
 
     def state(self, layer_name: str, key: str) -> str:
         """Return whether a layer's declaration counts: trusted, untrusted or changed.
@@ -208,13 +224,21 @@ class Survey:
         declaration = next((item for item in self.declarations if item.key == key), None)
         return self.trust.state(declaration) if declaration is not None else "untrusted"
 
+    def declared(self, key: str) -> Declaration:
+        """Return what the project declares under a key.
+
+        Raises:
+            StopIteration: when there is no such declaration.
+        """
+        return next(item for item in self.declarations if item.key == key)
+
     def pending(self) -> list[Pending]:
         """Return what waits for the user's trust: new, changed, and trusted guards that are gone."""
         layer = self.layer("project")
         lost = self.trust.lost(self.root, self.declarations)
         waiting = []
-        if layer is not None and layer.authority:
-            for item in self.declarations:
+        for item in self.declarations:
+            if item.foreign or (layer is not None and layer.authority):
                 state = self.trust.state(item)
                 if state != "trusted" and (item.name in lost or not (item.tightens and self._alone(item))):
                     waiting.append(Pending(item, state))
@@ -236,7 +260,7 @@ class Survey:
         )
 
     def trust_all(self) -> None:
-        """Trust the project's file exactly as it was surveyed (with ``guards=True``).
+        """Trust the project's files exactly as they were surveyed (with ``guards=True``).
 
         Raises:
             OSError: when the store cannot be written.

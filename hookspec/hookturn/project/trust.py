@@ -36,7 +36,8 @@ class Declaration(Record):
 
     Parameters:
         project: the project's real folder.
-        key: what it is: ``hooks.NAME``, ``plugins.NAME``, ``settings.NAME`` or ``permissions.always_allow``.
+        key: what it is: ``hooks.NAME``, ``plugins.NAME``, ``settings.NAME``, ``permissions.always_allow``, or
+            ``foreign.DIALECT:FILE:NAME`` for a hook in another agent's file.
         digest: SHA-256 of the declaration and of every file that it would run.
         what: what it does, for the user: ``runs hooks/x.py (guard)``.
         source: where it stands, such as ``hookturn.yaml:3``.
@@ -58,6 +59,11 @@ class Declaration(Record):
     def name(self) -> str:
         """The hook's, plugin's or setting's own name."""
         return self.key.partition(".")[2]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it stands in another agent's hook file."""
+        return self.key.startswith("foreign.")
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``hookturn trust --json`` shows."""
@@ -89,7 +95,7 @@ def declarations(
         replaces: names of the user's hooks, which a project's hook of that name replaces.
         guards: find out which hooks are guards; needed to trust them, not to compare them.
     """
-    from os.path import realpath, relpath
+    from os.path import realpath
 
     from .secrets import commands
 
@@ -106,13 +112,12 @@ def declarations(
         paths: Iterable[str] = (),
         **more: Any,
     ) -> None:
-        files = _files(paths, argvs, model.base_dir)
         for program in argvs:
             what += f", runs {' '.join(program)}"
-        # Relative to the declaring file, so that a link to the project is the project.
-        content = {relpath(file, model.base_dir): digest for file, digest in files.items()}
-        digest = _digest({"key": key, "base": model.document.file, "raw": raw, "files": content})
-        found.append(Declaration(root, key, digest, what, source, files, **more))
+        files = _files(paths, argvs, model.base_dir)
+        found.append(
+            declare(root, key, raw, what, source, files, model.base_dir, model.document.file, **more)
+        )
 
     for entry in model.hooks:
         raw = data["hooks"][entry.index]
@@ -152,6 +157,35 @@ def declarations(
             [],
         )
     return found
+
+
+def declare(
+    root: str,
+    key: str,
+    raw: object,
+    what: str,
+    source: str,
+    files: dict[str, str],
+    base_dir: str,
+    label: str,
+    **more: Any,
+) -> Declaration:
+    """Return a declaration with the digest of its text and of the files that it would run.
+
+    Parameters:
+        root: the project's real folder.
+        key, what, source, files: as in ``Declaration``.
+        raw: what the file says, as JSON could hold it.
+        base_dir: the folder that relative paths start from.
+        label: the declaring file.
+        more: further fields of ``Declaration``.
+    """
+    from os.path import relpath
+
+    # Relative to the declaring file, so that a link to the project is the project.
+    content = {relpath(file, base_dir): digest for file, digest in files.items()}
+    digest = _digest({"key": key, "base": label, "raw": raw, "files": content})
+    return Declaration(root, key, digest, what, source, files, **more)
 
 
 def _guard(entry: HookEntry) -> dict[str, Any] | None:

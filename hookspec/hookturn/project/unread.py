@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..spec.errors import RegistrationError, did_you_mean
+from .foreign import dialect
 from .model import normal
 from .problems import Problem, show
 
@@ -18,16 +19,21 @@ if TYPE_CHECKING:
 
 
 def problems(survey: Survey) -> list[Problem]:
-    """Return what is wrong with the untrusted hooks and plugin lines of the project's file.
+    """Return what is wrong with the untrusted hooks and plugin lines of the project's files.
 
     Parameters:
         survey: the project, after its hooks were set up.
     """
-    model = survey.models.get("project")
-    if model is None:
-        return []
     waiting = {row.source for row in survey.rows if row.kind == "config" and row.state == "untrusted"}
     found: list[Problem] = []
+    for file in survey.foreign:
+        for entry in file.entries:
+            if entry.source in waiting:
+                wrongs = dialect(entry.dialect).wrongs(entry, survey.root)
+                found += [file.document.problem(entry.where, wrong.cause, wrong.remedy) for wrong in wrongs]
+    model = survey.models.get("project")
+    if model is None:
+        return found
     for entry in model.hooks:
         if entry.source in waiting:
             found += _of_hook(survey, model, entry)

@@ -1,0 +1,156 @@
+"""Sets up the hooks that stand in other agents' files, behind hookturn's own."""
+
+from __future__ import annotations
+
+import re
+
+from ..runners.entry import OUTSIDE
+from ..spec.errors import RegistrationError
+from . import discovery
+from .configured import pinned
+from .foreign import ForeignFile, dialect, key_of
+from .model import MODES, PluginEntry, normal
+from .problems import Problem
+from .setup import SetUp
+from .survey import DISABLE, ONLY_LIVE, REVIEW, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ..engine.engine import Engine
+    from ..runners.entry import HookEntry
+    from .secrets import Wrong
+    from .survey import Survey
+
+_CALLS_US = re.compile(
+    r"(?:^|[\s/\\\"'=])hookturn(?:\.exe)?[\"']?\s+bridge\b|\bhookturn[/\\.](?:serve|cli)\b.*\bbridge\b"
+)
+
+
+def calls_hookturn(entry: HookEntry) -> bool:
+    """Tell whether an entry calls hookturn, which must not call itself."""
+    if entry.kind != "command":
+        return False
+    return _CALLS_US.search(entry.run if isinstance(entry.run, str) else " ".join(entry.run)) is not None
+
+
+class ForeignHooks(SetUp):
+    """Registers the hooks of other agents' files, dialect by dialect.
+
+    Parameters:
+        engine, survey: as for ``SetUp``.
+        live: let hooks that act outside of the process run for dry events, too.
+    """
+
+    def __init__(self, engine: Engine, survey: Survey, *, live: bool = False) -> None:
+        super().__init__(engine, survey)
+        self.live = live
+        self._files: dict[str, ForeignFile] = {}
+
+    def run(self) -> None:
+        """Register the hooks that count; the others get a row with the reason."""
+        by_dialect: dict[str, list[HookEntry]] = {}
+        for file in self.survey.foreign:
+            for entry in file.entries:
+                self._files[entry.source] = file
+                if self._counts(file, entry):
+                    by_dialect.setdefault(entry.dialect, []).append(entry)
+        for name, entries in by_dialect.items():
+            for entry, why_not in dialect(name).effective(entries):
+                if why_not:
+                    self._row(entry, "disabled", why_not)
+                else:
+                    self._hook(entry)
+
+    def _counts(self, file: ForeignFile, entry: HookEntry) -> bool:
+        """Tell whether an entry is in force; one that waits for trust is listed."""
+        if file.authority:
+            self._row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
+            return False
+        if file.place.layer != "project":
+            return True
+        state = self.survey.trust.state(self.survey.declared(key_of(entry)))
+        if state == "trusted":
+            return True
+        why = "it has changed since it was trusted" if state == "changed" else "it is not trusted yet"
+        problem = file.document.problem(entry.where, f"ignored: {why}", REVIEW, severity="warning")
+        self.survey.ignored.append((f"the hook {entry.name}", problem))
+        self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
+        return False
+
+    def _hook(self, entry: HookEntry) -> None:
+        name = entry.name
+        if not entry.enabled:
+            self._row(entry, "disabled", f"switched off in {entry.source}")
+            return
+        if (
+            entry.layer != "managed"
+            and {normal(name), normal(f"{entry.dialect}:{name}")} & self.survey.blocked
+        ):
+            self._row(entry, "blocked", f"switched off by the command line or {DISABLE}")
+            return
+        if calls_hookturn(entry):
+            self._row(entry, "disabled", "it calls hookturn itself")
+            return
+        module = dialect(entry.dialect)
+        if entry.layer == "project":
+            entry = pinned(entry, self.survey.declared(key_of(entry)))
+        if name in self.engine.registry.plugins:  # another file's hook of this name
+            name = f"{entry.dialect}:{name}"
+        options = dict(entry.options)
+        if "mode" not in options and self.has_mode(entry.layer):
+            mode = self.survey.models[entry.layer].settings["mode"]
+            options.update({"mode": mode} if mode == MODES[1] else {})
+        config: Any = dict(entry.config)
+        layer = entry.layer
+        wrong: list[Wrong] = []
+        try:
+            if entry.kind == "plugin":
+                plugin, config = self._builtin(entry, wrong)
+                layer = "builtin"
+            else:
+                plugin = module.make(entry, config, self.survey.timings, live=self.live)
+            record = self.register(
+                plugin, name, source=entry.source, layer=layer, config=config, options=options
+            )
+        except RegistrationError as error:
+            self._problem(entry, error.cause, error.remedy)
+            self._row(entry, "failed", error.cause)
+            self.refused(name, error.cause, error.remedy)
+            return
+        for doubt in module.wrongs(entry, self.survey.root):
+            self._problem(entry, doubt.cause, doubt.remedy)
+        dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
+        self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks, name)
+
+    def _builtin(self, entry: HookEntry, wrong: list[Wrong]) -> tuple[Any, Any]:
+        """Return the builtin plugin that an entry switches on, and its settings."""
+        found = next((item for item in self.survey.found if item.builtin and item.name == entry.run), None)
+        if found is None:
+            raise RegistrationError(
+                entry.name, f"the builtin {entry.run} is not installed", "Reinstall hookturn."
+            )
+        line = PluginEntry(name=entry.run, settings=entry.config, file=entry.file, line=entry.line)
+        return discovery.make(found, line, entry.base_dir, wrong)
+
+    def _problem(self, entry: HookEntry, cause: str, remedy: str) -> None:
+        document = self._files[entry.source].document
+        problem: Problem = document.problem(entry.where, cause, remedy)
+        self.problems.append(problem)
+
+    def _row(
+        self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = (), name: str = ""
+    ) -> None:
+        self.rows.append(
+            Row(
+                name=name or entry.name,
+                kind="config",
+                state=state,
+                reason=reason,
+                source=entry.source,
+                layer=entry.layer,
+                hooks=list(hooks),
+            )
+        )

@@ -1,0 +1,200 @@
+"""Reads a JSON file into a document: ``//`` and ``/* */`` comments are allowed, a trailing comma is not.
+
+The data come from the standard library's parser; places are looked up in the
+text only once somebody asks for one, since most files have nothing wrong.
+"""
+
+from __future__ import annotations
+
+import json
+
+from .document import MAX_DEPTH, MAX_NODES, Document, Lines, decode
+from .problems import kind_of, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .problems import Path
+
+
+class JsonDocument(Document):
+    """A JSON file as plain data with positions."""
+
+    def __init__(self, file: str, text: str = "") -> None:
+        super().__init__(file)
+        self._text = text
+
+    def at(self, path: Path = (), *, key: bool = False) -> tuple[int, int]:
+        """Return line and column of a value (or of its key), else of the nearest container that is known."""
+        if self._text:
+            self._locate()
+        return super().at(path, key=key)
+
+    def _locate(self) -> None:
+        text, self._text = self._text, ""
+        places = _Places(text)
+        places.value((), 0)
+        lines = Lines(text)
+        for found, target in ((places.keys, self._keys), (places.values, self._values)):
+            for path, index in found.items():
+                target[path] = lines.at(index)
+
+
+def read_json(content: bytes, file: str) -> Document:
+    """Read the bytes of a JSON file whose root is an object.
+
+    Parameters:
+        content: the file's bytes: UTF-8, one byte-order mark, CRLF and comments tolerated.
+        file: its path, for problems.
+
+    Returns:
+        the document; when it is ``broken`` its ``problems`` say why. Of a key that stands twice in an object
+        the last counts, as everywhere; the document has a warning then.
+    """
+    document = JsonDocument(file)
+    text = decode(document, content)
+    if text is None:
+        return document
+    plain = without_comments(text)
+    doubles: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        data = dict(items)
+        if len(data) < len(items):
+            keys = [key for key, _ in items]
+            doubles.extend(key for key in data if keys.count(key) > 1)
+        return data
+
+    try:
+        data = json.loads(plain, object_pairs_hook=pairs, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        return document.spoil_all(Lines(plain).at(error.pos), *_told(plain, error))
+    except (ValueError, RecursionError) as error:
+        cause = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        return document.spoil_all((1, 1), f"not JSON: {cause}", "Correct it there.")
+    if not isinstance(data, dict):
+        return document.spoil_all(
+            (1, 1), f"the root must be an object, got {kind_of(data)}", "Begin the file with {."
+        )
+    if not _small(data, [0], 0):
+        return document.spoil_all(
+            (1, 1),
+            f"more than {MAX_NODES:,} values or nested deeper than {MAX_DEPTH} levels",
+            "No configuration needs that much.",
+        )
+    document.data = data
+    document._text = plain
+    for key in dict.fromkeys(doubles):
+        document.problems.append(
+            document.problem(
+                (), f"the key {show(key)} stands twice in an object; the last one counts", "Merge the two.",
+                severity="warning",
+            )
+        )  # fmt: skip
+    return document
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _told(text: str, error: json.JSONDecodeError) -> tuple[str, str]:
+    """Return cause and remedy of a syntax error in plain words."""
+    before = text[: error.pos].rstrip()
+    if not before and error.pos >= len(text.rstrip()):
+        return "the file is empty", "Write {} at least."
+    after = text[error.pos :].lstrip()[:1]
+    if after in ("}", "]") and before.endswith(","):
+        return "a comma stands before the closing bracket", "Delete the comma."
+    return f"not JSON: {error.msg}", "Correct the JSON there."
+
+
+def _small(value: Any, count: list[int], depth: int) -> bool:
+    count[0] += 1
+    if count[0] > MAX_NODES or depth > MAX_DEPTH:
+        return False
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_small(item, count, depth + 1) for item in items)
+
+
+def without_comments(text: str) -> str:
+    """Return a text with blanks in place of its comments, so that every place stays what it was."""
+    if "/" not in text:
+        return text
+    parts: list[str] = []
+    start = at = 0
+    while True:
+        quote, slash = text.find('"', at), text.find("/", at)
+        if slash < 0:
+            break
+        if 0 <= quote < slash:
+            at = _string_end(text, quote)
+            continue
+        two = text[slash : slash + 2]
+        if two == "//":
+            ends = [end for end in (text.find("\n", slash), text.find("\r", slash)) if end >= 0]
+            end = min(ends, default=len(text))
+        elif two == "/*":
+            close = text.find("*/", slash + 2)
+            if close < 0:
+                break  # never closed: the parser points at it
+            end = close + 2
+        else:
+            at = slash + 1
+            continue
+        parts += [text[start:slash], "".join(c if c in "\r\n" else " " for c in text[slash:end])]
+        start = at = end
+    return "".join(parts) + text[start:]
+
+
+def _string_end(text: str, start: int) -> int:
+    """Return the index behind the string that begins at a quote."""
+    at = start + 1
+    while at < len(text) and text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return at + 1
+
+
+class _Places:
+    """Finds where keys and values of a JSON text stand. The text has been read by a real parser before."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = 0
+        self.keys: dict[Path, int] = {}
+        self.values: dict[Path, int] = {}
+
+    def _skip(self) -> str:
+        while self.text[self.pos : self.pos + 1] in (" ", "\t", "\r", "\n"):
+            self.pos += 1
+        return self.text[self.pos : self.pos + 1]
+
+    def value(self, path: Path, depth: int) -> None:
+        """Read one value, and note where it and all that is in it stand."""
+        first = self._skip()
+        self.values[path] = self.pos
+        if first == '"':
+            self.pos = _string_end(self.text, self.pos)
+        elif first in ("{", "["):
+            self.pos += 1
+            index = 0
+            place: Path
+            while self._skip() not in ("}", "]", ""):
+                if first == "{":
+                    start = self.pos
+                    self.pos = _string_end(self.text, start)
+                    place = (*path, json.loads(self.text[start : self.pos]))
+                    self.keys[place] = start
+                    self._skip()
+                    self.pos += 1  # the colon
+                else:
+                    place = (*path, index)
+                    index += 1
+                self.value(place, depth + 1)
+                if self._skip() == ",":
+                    self.pos += 1
+            self.pos += 1
+        else:
+            while self.text[self.pos : self.pos + 1] not in ("", ",", "}", "]", " ", "\t", "\r", "\n"):
+                self.pos += 1
