@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookturn.project.json_document import read_json, without_comments
+from hookturn.agents.json_text import without_comments
+from hookturn.project.json_document import read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=8),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from ..agents.json_text import nodes, without_comments
 from .document import MAX_DEPTH, MAX_NODES, Document, Lines, decode
 from .problems import kind_of, show
 
@@ -33,12 +34,11 @@ class JsonDocument(Document):
 
     def _locate(self) -> None:
         text, self._text = self._text, ""
-        places = _Places(text)
-        places.value((), 0)
         lines = Lines(text)
-        for found, target in ((places.keys, self._keys), (places.values, self._values)):
-            for path, index in found.items():
-                target[path] = lines.at(index)
+        for path, node in nodes(text).walk():
+            self._values[path] = lines.at(node.start)
+            if node.key_start >= 0:
+                self._keys[path] = lines.at(node.key_start)
 
 
 def read_json(content: bytes, file: str) -> Document:
@@ -116,85 +116,3 @@ def _small(value: Any, count: list[int], depth: int) -> bool:
         return False
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(_small(item, count, depth + 1) for item in items)
-
-
-def without_comments(text: str) -> str:
-    """Return a text with blanks in place of its comments, so that every place stays what it was."""
-    if "/" not in text:
-        return text
-    parts: list[str] = []
-    start = at = 0
-    while True:
-        quote, slash = text.find('"', at), text.find("/", at)
-        if slash < 0:
-            break
-        if 0 <= quote < slash:
-            at = _string_end(text, quote)
-            continue
-        two = text[slash : slash + 2]
-        if two == "//":
-            ends = [end for end in (text.find("\n", slash), text.find("\r", slash)) if end >= 0]
-            end = min(ends, default=len(text))
-        elif two == "/*":
-            close = text.find("*/", slash + 2)
-            if close < 0:
-                break  # never closed: the parser points at it
-            end = close + 2
-        else:
-            at = slash + 1
-            continue
-        parts += [text[start:slash], "".join(c if c in "\r\n" else " " for c in text[slash:end])]
-        start = at = end
-    return "".join(parts) + text[start:]
-
-
-def _string_end(text: str, start: int) -> int:
-    """Return the index behind the string that begins at a quote."""
-    at = start + 1
-    while at < len(text) and text[at] != '"':
-        at += 2 if text[at] == "\\" else 1
-    return at + 1
-
-
-class _Places:
-    """Finds where keys and values of a JSON text stand. The text has been read by a real parser before."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.pos = 0
-        self.keys: dict[Path, int] = {}
-        self.values: dict[Path, int] = {}
-
-    def _skip(self) -> str:
-        while self.text[self.pos : self.pos + 1] in (" ", "\t", "\r", "\n"):
-            self.pos += 1
-        return self.text[self.pos : self.pos + 1]
-
-    def value(self, path: Path, depth: int) -> None:
-        """Read one value, and note where it and all that is in it stand."""
-        first = self._skip()
-        self.values[path] = self.pos
-        if first == '"':
-            self.pos = _string_end(self.text, self.pos)
-        elif first in ("{", "["):
-            self.pos += 1
-            index = 0
-            place: Path
-            while self._skip() not in ("}", "]", ""):
-                if first == "{":
-                    start = self.pos
-                    self.pos = _string_end(self.text, start)
-                    place = (*path, json.loads(self.text[start : self.pos]))
-                    self.keys[place] = start
-                    self._skip()
-                    self.pos += 1  # the colon
-                else:
-                    place = (*path, index)
-                    index += 1
-                self.value(place, depth + 1)
-                if self._skip() == ",":
-                    self.pos += 1
-            self.pos += 1
-        else:
-            while self.text[self.pos : self.pos + 1] not in ("", ",", "}", "]", " ", "\t", "\r", "\n"):
-                self.pos += 1
