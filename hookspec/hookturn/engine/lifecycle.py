@@ -8,7 +8,7 @@ de-duplication and exactly one post_tool_execution a call exist once.
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import monotonic, perf_counter
 from time import time as now
 
 from ..spec import events as e
@@ -112,9 +112,17 @@ class Lifecycle:
         self.dry_run = dry_run or engine.dry_run
         self.can_prompt = can_prompt
         self.time: float | None = None  # set by replay: the recorded time of what comes next
+        self.until: float | None = None  # by the monotonic clock: when the host stops waiting for all of it
         self.reported: BaseException | None = None  # the exception that on_error already had
         self._made: dict[str, Call] = {}  # calls of this process, by id
         self._mcp: dict[str, tuple[str, str]] = {}  # (server, tool) that the host told, by call id
+
+    def within(self, op: Fire) -> Fire:
+        """Give a fire no more time than the host has left."""
+        if self.until is not None:
+            left = max(0.0, self.until - monotonic())
+            op.deadline = left if op.deadline is None else min(op.deadline, left)
+        return op
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -551,35 +559,9 @@ class Lifecycle:
                 yield from self._ask(turn, call, out)
 
     def _ask(self, turn: Mapping[str, Any], call: Call, out: Outcome) -> Steps[None]:
-        from .identity import identity
-
-        request = self._tool_event(
-            e.PermissionRequest,
-            turn,
-            call,
-            reason=out.reason,
-            by=out.by,
-            identity=identity(call.tool, call.args),
-        )
-        asked: Outcome = yield Fire(request)
-        call.outcomes.append(asked)
-        call.warnings.extend(asked.warnings)
-        if asked.decision == "allow":
-            call.decision, call.reason = "allow", asked.reason or f"allowed by {asked.by}"
+        if (yield from self._permitted(turn, call, out.reason, out.by)):
             return
-        if asked.decision == "deny":
-            self._refuse(call, "deny", asked.by, asked.reason, asked.message)
-            return
-        answer = read((yield Approve(request)), request.identity)
-        if answer.permits and not isinstance(answer.answer, Rewrite):
-            call.decision, call.reason = "allow", "allowed by the approver"
-        elif answer.permits is not None:
-            reason = answer.reason or f"refused when asked ({out.reason})"
-            if answer.permits:
-                reason = "the approver allowed another call than this one"
-            vote = Vote("deny", "the approver", reason)
-            self._refuse(call, "deny", vote.by, reason, message(vote, call.tool))
-        elif self.can_prompt:
+        if self.can_prompt:
             call.decision = "ask"
             with self.state.change() as data:
                 opened = self._stored(data, turn["agent_id"])["open"].get(call.call_id)
@@ -589,6 +571,66 @@ class Lifecycle:
             reason = f"{out.reason} (asked by {out.by}, and there is nobody to ask)"
             vote = Vote("deny", out.by, reason)
             self._refuse(call, "deny", out.by, reason, message(vote, call.tool))
+
+    def _permitted(
+        self, turn: Mapping[str, Any], call: Call, reason: str, by: str, **more: Any
+    ) -> Steps[bool]:
+        """Ask the on_permission_request hooks, then the approver; tells whether anybody decided."""
+        from .identity import identity
+
+        request = self._tool_event(
+            e.PermissionRequest,
+            turn,
+            call,
+            reason=reason,
+            by=by,
+            identity=identity(call.tool, call.args),
+            **more,
+        )
+        asked: Outcome = yield Fire(request)
+        call.outcomes.append(asked)
+        call.warnings.extend(asked.warnings)
+        if asked.decision == "allow":
+            call.decision, call.reason = "allow", asked.reason or f"allowed by {asked.by}"
+            return True
+        if asked.decision == "deny":
+            self._refuse(call, "deny", asked.by, asked.reason, asked.message)
+            return True
+        answer = read((yield Approve(request)), request.identity)
+        if answer.permits and not isinstance(answer.answer, Rewrite):
+            call.decision, call.reason = "allow", "allowed by the approver"
+        elif answer.permits is not None:
+            said = answer.reason or f"refused when asked ({reason})"
+            if answer.permits:
+                said = "the approver allowed another call than this one"
+            vote = Vote("deny", "the approver", said)
+            self._refuse(call, "deny", vote.by, said, message(vote, call.tool))
+        return answer.permits is not None
+
+    def permission(
+        self,
+        agent_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        reason: str,
+        by: str,
+        call_id: str = "",
+        mcp: tuple[str, str] | None = None,
+        raw: Any = None,
+    ) -> Steps[Call]:
+        """The host itself is about to ask its user: ask the on_permission_request hooks, then the approver.
+
+        Nothing is begun or ended. The Call's decision is allow, deny, or None: nobody decided, the host asks.
+        """
+        turn = self.turn_of(agent_id)
+        call = Call(call_id, tool, freeze(dict(args)))
+        more: dict[str, Any] = {"raw": freeze(raw)} if raw is not None else {}
+        if mcp is not None:
+            more["mcp"] = mcp
+        yield from self._permitted(turn, call, reason, by, **more)
+        call.decided = True
+        return call
 
     @staticmethod
     def _refuse(call: Call, decision: str, by: str, reason: str, text: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from ..spec.errors import LifecycleError
+from ..spec.record import freeze
 from .engine import thrown
 from .lifecycle import Approve, Execute, Fire, Lifecycle
 from .outcome import describe
@@ -111,9 +112,43 @@ class _Common:
         """The agent ids that have an open turn; the main agent's is the empty string."""
         return list(self._state.get("turns", {}))
 
+    @property
+    def started(self) -> bool:
+        """Whether the session has started and not ended."""
+        return bool(self._state.get("started")) and not self._state.get("ended")
+
     def at(self, time: float | None) -> None:
         """Set the time of the events to come (replay: the recorded one), in seconds since the epoch."""
         self._life.time = time
+
+    def until(self, moment: float | None) -> None:
+        """Set when the host stops waiting for all that is to come, by ``time.monotonic()``.
+
+        Every fire gets what is left until then; hooks that are not reached are failures.
+        """
+        self._life.until = moment
+
+    def values(self) -> Any:
+        """Return the session's stored values as a transaction (``with session.values() as data``).
+
+        They are the session's own but for one key: ``host``, which a host may fill with JSON values.
+        """
+        return self._state.change()
+
+    def find_call(self, tool: str, args: Mapping[str, Any]) -> str:
+        """Return the id of the oldest open call of a tool, first one with these arguments; "" when there is none.
+
+        For hosts that do not tell which call they speak of.
+        """
+        return self._state.find_call(tool, args)
+
+    def open_calls(self, agent_id: str = "") -> list[str]:
+        """Return the ids of an agent's calls that have begun and not ended."""
+        return list(self._state.get("turns", {}).get(agent_id, {}).get("open", ()))
+
+    def take_injected(self) -> str:
+        """Return, once, what was injected for the next system prompt; for hosts that give it at another place."""
+        return self._state.take_pending()
 
     def _started(self, out: Outcome) -> None:
         self.env.update(out.env)
@@ -165,7 +200,7 @@ class Session(_Common):
             value = error = None
             try:
                 if isinstance(op, Fire):
-                    value = engine.fire_op(op)
+                    value = engine.fire_op(self._life.within(op))
                 elif isinstance(op, Execute):
                     value = op.function(**op.args)
                     if hasattr(value, "__await__"):
@@ -182,10 +217,10 @@ class Session(_Common):
         self._engine._sessions[self.id] = self._state
         self._started(self._run(self._life.start(*self._about)))
 
-    def end(self, reason: str = "complete") -> None:
+    def end(self, reason: str = "complete", *, raw: Any = None) -> None:
         """Complete what is open and fire on_session_end, once; ``with`` does it."""
         try:
-            out = self._run(self._life.end(reason))
+            out = self._run(self._life.end(reason, raw))
             if out is not None:
                 self.warnings.extend(out.warnings)
         finally:
@@ -275,29 +310,33 @@ class Session(_Common):
         """
         return self._run(self._life.event(type, properties or {}, tuple(accepts), raw=raw))
 
-    def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
+    def fail(
+        self, error: BaseException | str, message: str = "", *, phase: str = "model", raw: Any = None
+    ) -> Recover | None:
         """Fire on_error for something that failed.
 
         Parameters:
             error: the exception, or the error's type as a word.
             message: what it says, for a word.
             phase: ``model``, ``tool``, ``turn`` or ``session``.
+            raw: the host's own payload.
 
         Returns:
             a Recover that the host declared it can carry out, else None.
         """
-        return self._run(_fail(self._life, "", error, message, phase))
+        return self._run(_fail(self._life, "", error, message, phase, raw))
 
 
 def _fail(
-    life: Lifecycle, agent_id: str, error: BaseException | str, message: str, phase: str
+    life: Lifecycle, agent_id: str, error: BaseException | str, message: str, phase: str, raw: Any
 ) -> Steps[Recover | None]:
+    more = {"raw": freeze(raw)} if raw is not None else {}
     if isinstance(error, str):
-        return life.error(agent_id, error, message or error, phase=phase)
+        return life.error(agent_id, error, message or error, phase=phase, **more)
     life.reported = error
     kind = type(error).__name__
     text = describe(error).removeprefix(kind).removeprefix(": ")
-    return life.error(agent_id, kind, text, phase=phase, exception=error)
+    return life.error(agent_id, kind, text, phase=phase, exception=error, **more)
 
 
 class _TurnCommon:
@@ -469,17 +508,20 @@ class Turn(_TurnCommon):
         *,
         tool: str = "",
         args: Mapping[str, Any] | None = None,
+        by: str = "",
+        reason: str = "",
         raw: Any = None,
     ) -> ToolResult:
         """End a begun call; of a call that is over already the result is given again.
 
         Parameters:
             call_id: the call's id.
-            status: ok, error, timeout, cancelled or unknown.
+            status: ok, error, timeout, cancelled, denied (by the host itself) or unknown.
             result: what the tool returned.
             error: the error's text.
             duration: seconds; default: since the begin.
             tool, args: of a call that was begun elsewhere.
+            by, reason: who denied it, and why.
             raw: the host's own payload.
         """
         return self._session._run(
@@ -492,6 +534,8 @@ class Turn(_TurnCommon):
                 duration=duration,
                 tool=tool,
                 args=args,
+                by=by,
+                reason=reason,
                 raw=raw,
             )
         )
@@ -520,14 +564,46 @@ class Turn(_TurnCommon):
         call_id = call_id or self._life.new_call_id(self._open())
         return self._session._run(self._life.call_tool(self._open(), call_id, tool, args, execute, mcp=mcp))
 
-    def subagent(self, name: str, agent_id: str | None = None) -> Turn:
+    def ask(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        reason: str,
+        by: str,
+        call_id: str = "",
+        mcp: tuple[str, str] | None = None,
+        raw: Any = None,
+    ) -> Call:
+        """The host is about to ask its user about a call: ask the on_permission_request hooks and the approver.
+
+        Parameters:
+            tool, args: the call.
+            reason: why the host asks.
+            by: who asks: the host's name, or its rule's.
+            call_id: the call's id, where the host knows it.
+            mcp: (server, tool) where the name does not say it.
+            raw: the host's own payload.
+
+        Returns:
+            a Call whose ``decision`` is allow, deny (with ``message``), or None: the host must ask.
+        """
+        return self._session._run(
+            self._life.permission(
+                self._open(), tool, args, reason=reason, by=by, call_id=call_id, mcp=mcp, raw=raw
+            )
+        )
+
+    def subagent(self, name: str, agent_id: str | None = None, *, raw: Any = None) -> Turn:
         """Return a sub-agent's turn inside this one, a context manager."""
         self._open()
-        return Turn(self._session, agent_id or _new_id(), name, self.agent, "")
+        return Turn(self._session, agent_id or _new_id(), name, self.agent, "", raw=raw)
 
-    def fail(self, error: BaseException | str, message: str = "", *, phase: str = "model") -> Recover | None:
+    def fail(
+        self, error: BaseException | str, message: str = "", *, phase: str = "model", raw: Any = None
+    ) -> Recover | None:
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
-        return self._session._run(_fail(self._life, self.agent_id, error, message, phase))
+        return self._session._run(_fail(self._life, self.agent_id, error, message, phase, raw))
 
     def complete(self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None) -> End:
         """Complete the turn: fires on_turn_complete and, unless a hook makes it go on, post_turn.
@@ -569,7 +645,7 @@ class AsyncSession(_Common):
             value = error = None
             try:
                 if isinstance(op, Fire):
-                    value = await engine.afire_op(op)
+                    value = await engine.afire_op(self._life.within(op))
                 elif isinstance(op, Execute):
                     value = op.function(**op.args)
                     if hasattr(value, "__await__"):
@@ -586,10 +662,10 @@ class AsyncSession(_Common):
         self._engine._sessions[self.id] = self._state
         self._started(await self._run(self._life.start(*self._about)))
 
-    async def end(self, reason: str = "complete") -> None:
+    async def end(self, reason: str = "complete", *, raw: Any = None) -> None:
         """Complete what is open and fire on_session_end, once; ``async with`` does it."""
         try:
-            out = await self._run(self._life.end(reason))
+            out = await self._run(self._life.end(reason, raw))
             if out is not None:
                 self.warnings.extend(out.warnings)
         finally:
@@ -645,10 +721,10 @@ class AsyncSession(_Common):
         return await self._run(self._life.event(type, properties or {}, tuple(accepts), raw=raw))
 
     async def fail(
-        self, error: BaseException | str, message: str = "", *, phase: str = "model"
+        self, error: BaseException | str, message: str = "", *, phase: str = "model", raw: Any = None
     ) -> Recover | None:
         """Fire on_error for something that failed (see ``Session.fail``)."""
-        return await self._run(_fail(self._life, "", error, message, phase))
+        return await self._run(_fail(self._life, "", error, message, phase, raw))
 
 
 class AsyncTurn(_TurnCommon):
@@ -720,6 +796,8 @@ class AsyncTurn(_TurnCommon):
         *,
         tool: str = "",
         args: Mapping[str, Any] | None = None,
+        by: str = "",
+        reason: str = "",
         raw: Any = None,
     ) -> ToolResult:
         """End a begun call (see ``Turn.end_tool``)."""
@@ -733,6 +811,8 @@ class AsyncTurn(_TurnCommon):
                 duration=duration,
                 tool=tool,
                 args=args,
+                by=by,
+                reason=reason,
                 raw=raw,
             )
         )
@@ -752,16 +832,34 @@ class AsyncTurn(_TurnCommon):
             self._life.call_tool(self._open(), call_id, tool, args, execute, mcp=mcp)
         )
 
-    def subagent(self, name: str, agent_id: str | None = None) -> AsyncTurn:
+    async def ask(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        reason: str,
+        by: str,
+        call_id: str = "",
+        mcp: tuple[str, str] | None = None,
+        raw: Any = None,
+    ) -> Call:
+        """The host is about to ask its user about a call (see ``Turn.ask``)."""
+        return await self._session._run(
+            self._life.permission(
+                self._open(), tool, args, reason=reason, by=by, call_id=call_id, mcp=mcp, raw=raw
+            )
+        )
+
+    def subagent(self, name: str, agent_id: str | None = None, *, raw: Any = None) -> AsyncTurn:
         """Return a sub-agent's turn inside this one, an asynchronous context manager."""
         self._open()
-        return AsyncTurn(self._session, agent_id or _new_id(), name, self.agent, "")
+        return AsyncTurn(self._session, agent_id or _new_id(), name, self.agent, "", raw=raw)
 
     async def fail(
-        self, error: BaseException | str, message: str = "", *, phase: str = "model"
+        self, error: BaseException | str, message: str = "", *, phase: str = "model", raw: Any = None
     ) -> Recover | None:
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
-        return await self._session._run(_fail(self._life, self.agent_id, error, message, phase))
+        return await self._session._run(_fail(self._life, self.agent_id, error, message, phase, raw))
 
     async def complete(
         self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None

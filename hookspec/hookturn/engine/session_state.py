@@ -100,6 +100,18 @@ class SessionState:
         turn = self._values.get("turns", {}).get("")
         return list(turn["calls"]) if turn else []
 
+    def find_call(self, tool: str, args: Mapping[str, Any]) -> str:
+        """Return the oldest open call of a tool, first one with these arguments; "" when there is none."""
+        turns = self._values.get("turns", {})
+        found = [
+            (call_id, call["args"])
+            for turn in list(turns.values())
+            for call_id, call in list(turn["open"].items())
+            if call["tool"] == tool
+        ]
+        wanted = self.plain(args)
+        return next((call_id for call_id, given in found if given == wanted), found[0][0] if found else "")
+
     def add_pending(self, text: str) -> None:
         """Keep a text for the next system prompt."""
         with self._values as data:
