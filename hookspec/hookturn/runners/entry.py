@@ -41,6 +41,8 @@ class HookEntry(Record):
         declared: the declaration as it stands in another agent's file: what trust is given for.
         where: its place in such a file, as a path of keys and indexes.
         extra: what else the dialect needs to run it.
+        network: where its webhook may connect to (``runners.addresses.Network``), as the user's and the managed
+            configuration say; None for public addresses only.
     """
 
     name: str
@@ -62,6 +64,7 @@ class HookEntry(Record):
     declared: Any = None
     where: tuple[Any, ...] = ()
     extra: dict[str, Any] = {}
+    network: Any = None
 
     @property
     def source(self) -> str:
