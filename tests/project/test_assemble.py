@@ -335,7 +335,7 @@ def test_each_problem_is_logged_once(project, hook_log, monkeypatch):
     project.assemble(log=True)
     assert hook_log.of("config") == [
         "hookturn.yaml:1:1: nonsense: unknown key 'nonsense'. "
-        "Known are hooks, plugins, permissions, mode, autoload, max_continue, dialects."
+        "Known are hooks, plugins, permissions, mode, autoload, max_continue, dialects, webhooks."
     ]
     assert [record["level"].name for record in hook_log] == ["WARNING"]
 

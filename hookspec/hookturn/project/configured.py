@@ -42,12 +42,9 @@ def located(plugin: Any, entry: HookEntry, error: RegistrationError) -> str:
 
 def pinned(entry: HookEntry, declaration: Declaration) -> HookEntry:
     """Return an entry with the digests that its files had when it was declared, which they must still have."""
-    fields = {name: getattr(entry, name) for name in entry._fields}
     if entry.kind == "module":
-        fields["digest"] = declaration.files.get(entry.path) or "missing"
-    else:
-        fields["files"] = {path: digest or "missing" for path, digest in declaration.files.items()}
-    return type(entry)(**fields)
+        return entry.but(digest=declaration.files.get(entry.path) or "missing")
+    return entry.but(files={path: digest or "missing" for path, digest in declaration.files.items()})
 
 
 class ConfiguredHooks(SetUp):
@@ -146,12 +143,20 @@ class ConfiguredHooks(SetUp):
         config: dict[str, Any] = {}
         if entry.config and entry.kind != "answer":  # an answer has no use for settings
             config = resolve(thaw(entry.config), entry.base_dir, wrong)
+        for item in wrong:
+            item.path = ("config", *item.path)
+        if entry.kind == "webhook":
+            # The mapping is resolved as the member of another: as a whole it is never a secret.
+            unread: list[Wrong] = []
+            run = resolve({"webhook": thaw(entry.run)}, entry.base_dir, unread)
+            for item in unread:
+                item.path = ("run", *item.path)
+            wrong += unread
+            entry = entry.but(run=run["webhook"], network=self.survey.network)
         if wrong:
             for item in wrong:
                 self.problems.append(
-                    model.document.problem(
-                        (*path, "config", *item.path), item.cause, item.remedy, key=item.key
-                    )
+                    model.document.problem((*path, *item.path), item.cause, item.remedy, key=item.key)
                 )
             self._failed_hook(entry, model, wrong[0].cause, wrong[0].remedy)
             return
@@ -195,6 +200,12 @@ class ConfiguredHooks(SetUp):
             from ..runners import command
 
             return command.make(self._pinned(entry), config, self.survey.timings, live=self.live)
+        if entry.kind == "webhook":
+            from ..runners import webhook
+
+            return webhook.make(
+                entry, config, self.survey.timings, live=self.live, state_dir=self.engine.stores.folder
+            )
         return module.make(self._pinned(entry), config, self.survey.timings)
 
     def _pinned(self, entry: HookEntry) -> HookEntry:

@@ -22,6 +22,9 @@ The format, with every key (all are optional; a hook needs ``name``, ``run`` and
       audit-log: {path: .hookturn/audit.jsonl}      # or true, false
       org-guard: {required: true, version: ">=2"}
     permissions: {always_allow: [read], ask: [], deny: ["bash(rm -rf *)"]}
+    webhooks:                      # in the user's own and the managed file only
+      allow: ["127.0.0.1:8080"]    # where webhooks may connect to beside public addresses
+      proxy: http://proxy:3128     # for all webhooks
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[Path, Any], bool]
 
-TOP = ("hooks", "plugins", "permissions", "mode", "autoload", "max_continue", "dialects")
+TOP = ("hooks", "plugins", "permissions", "mode", "autoload", "max_continue", "dialects", "webhooks")
 HOOK = (
     "name", "timings", "run", "filter", "phase", "priority", "timeout", "guard", "config", "on_failure", "mode",
     "enabled",
@@ -100,6 +103,7 @@ class Model:
         settings: mode, autoload, max_continue and dialects, those that are given.
         plugins: the plugins table by normalised name.
         rules: permission rules by kind (always_allow, ask, deny).
+        network: what its ``webhooks:`` says: allow and proxy, those that are given.
         hooks: the configured hooks in order, once ``read_hooks`` ran.
         problems: all that is wrong with the file.
     """
@@ -111,6 +115,7 @@ class Model:
         self.settings: dict[str, Any] = {}
         self.plugins: dict[str, PluginEntry] = {}
         self.rules: dict[str, list[Rule]] = {kind: [] for kind in PERMISSIONS}
+        self.network: dict[str, Any] = {}
         self.hooks: list[HookEntry] = []
         self.problems: list[Problem] = list(document.problems)
 
@@ -137,6 +142,10 @@ def read_model(document: Document, layer: str, base_dir: str) -> Model:
     _settings(model, data)
     _plugins(model, data.get("plugins"))
     _permissions(model, data.get("permissions"))
+    if data.get("webhooks") is not None:
+        from .webhooks import read_network
+
+        model.network = read_network(model, data["webhooks"])
     return model
 
 
@@ -627,6 +636,13 @@ class _Hook:
             return "", None
         if kind == "command":
             return (kind, value) if self._command(place, value) else ("", None)
+        if kind == "webhook":
+            from .webhooks import check_observer, check_run
+
+            right = check_run(model, place, value)
+            if right and value.get("observe") is True:
+                right = check_observer(model, place, self.options)
+            return (kind, value) if right else ("", None)
         if kind == "module":
             if not isinstance(value, str) or not value.strip() or "\0" in value:
                 model.problem(

@@ -224,6 +224,20 @@ class Survey:
         declaration = next((item for item in self.declarations if item.key == key), None)
         return self.trust.state(declaration) if declaration is not None else "untrusted"
 
+    @property
+    def network(self) -> Any:
+        """Where webhooks may connect to (``runners.addresses.Network``): what the user and the administrator allow."""
+        from ..runners.addresses import Network
+
+        allow: list[str] = []
+        proxy = ""
+        for name in ("user", "managed"):
+            layer, model = self.layer(name), self.models.get(name)
+            if model is not None and layer is not None and layer.authority:
+                allow += model.network.get("allow", ())
+                proxy = model.network.get("proxy", proxy)
+        return Network(allow, proxy)
+
     def declared(self, key: str) -> Declaration:
         """Return what the project declares under a key.
 

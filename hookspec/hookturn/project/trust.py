@@ -128,6 +128,8 @@ def declarations(
             what = f"runs {entry.run}{where}"
         elif entry.kind == "command":
             what = f"runs {_words_of(entry)}{where}"
+        elif entry.kind == "webhook":
+            what = f"{webhook_words(entry)}{where}"
         else:
             what = f"answers {', '.join(entry.run)}{where}"
         if entry.enabled and entry.name in replaces:
@@ -136,7 +138,7 @@ def declarations(
         if guard is not None:
             what += " (guard)"
         add(
-            f"hooks.{entry.name}", raw, what, entry.source, commands(entry.config), _own_files(entry, project),
+            f"hooks.{entry.name}", raw, what, entry.source, _programs(entry), _own_files(entry, project),
             tightens=tightens(entry), guard=guard,
         )  # fmt: skip
     for name, plugin in model.plugins.items():
@@ -218,6 +220,31 @@ def _own_files(entry: HookEntry, project: str) -> list[str]:
 
         return files(entry, project)
     return [entry.path] if entry.path else []
+
+
+def _programs(entry: HookEntry) -> list[list[str]]:
+    """Return the programs that give an entry its secrets."""
+    from .secrets import commands
+
+    return commands([entry.config, entry.run] if entry.kind == "webhook" else entry.config)
+
+
+def webhook_words(entry: HookEntry) -> str:
+    """Return what a webhook does, for people who are asked to trust it: where to, and which secrets go along."""
+    from ..runners.addresses import parse_url
+    from .secrets import reference
+
+    run = entry.run
+    kind = reference(run["url"])
+    where = f"the URL in {{{kind}: {run['url'][kind]}}}" if kind else parse_url(run["url"]).origin
+    words = f"sends its events to {where}"
+    for name, value in (run.get("headers") or {}).items():
+        kind = reference(value)
+        if kind in ("env", "file"):
+            words += f", with {{{kind}: {value[kind]}}} as the header {name}"
+    if run.get("redact") is False:
+        words += ", and the secrets in them"
+    return words
 
 
 def _words_of(entry: HookEntry) -> str:

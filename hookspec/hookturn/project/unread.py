@@ -51,6 +51,8 @@ def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem
         return [
             model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(entry, survey.root)
         ]
+    if entry.kind == "webhook":
+        return _of_webhook(survey, model, entry)
     if not entry.path:
         return []
     try:
@@ -64,6 +66,18 @@ def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem
     except (ValueError, RecursionError, MemoryError) as error:
         return [Problem(entry.path, 0, 0, "", f"not Python: {error}", "Correct the file.")]
     return [model.document.problem(place, *wrong)] if wrong else []
+
+
+def _of_webhook(survey: Survey, model: Model, entry: HookEntry) -> list[Problem]:
+    """Return what is wrong with where a webhook sends; its secrets are not read for a file that nobody trusts."""
+    from ..runners.webhook import problems
+    from .secrets import reference
+
+    place = ("hooks", entry.index, "run", "webhook", "url")
+    if reference(entry.run["url"]):
+        return []
+    plain = entry.but(run={"url": entry.run["url"]}, network=survey.network)
+    return [model.document.problem(place, wrong.cause, wrong.remedy) for wrong in problems(plain)]
 
 
 def _of_module(survey: Survey, entry: HookEntry) -> tuple[str, str] | None:

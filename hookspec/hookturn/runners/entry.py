@@ -8,13 +8,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-KINDS = ("module", "answer", "command")
+KINDS = ("module", "answer", "command", "webhook")
 """Kinds of ``run:`` that this version runs."""
 
-LATER = ("webhook", "javascript")
+LATER = ("javascript",)
 """Kinds of ``run:`` that are part of the format and not run yet."""
 
-OUTSIDE = ("command",)
+OUTSIDE = ("command", "webhook")
 """Kinds that act outside of the process: in a dry run they run only when asked for."""
 
 
@@ -24,7 +24,8 @@ class HookEntry(Record):
     Parameters:
         name: unique in its file.
         kind: one of KINDS, or "" for an entry that is switched off and says nothing else.
-        run: what it runs: a path (module), an answer as JSON (answer), a list of words or a shell line (command).
+        run: what it runs: a path (module), an answer as JSON (answer), a list of words or a shell line (command),
+            a mapping (webhook, see ``runners.webhook.make``).
         timings: where it runs; empty for a module means every timing that the module has a function for.
         options: what the entry itself says of phase, priority, timeout (seconds), guard, on_failure, mode,
             tools, agents and event_types; the rest is up to the hook.
@@ -80,6 +81,10 @@ class HookEntry(Record):
     def fails_closed(self) -> bool:
         """Whether a failure to start must be a Deny."""
         return self.guard or self.options.get("on_failure") == "deny"
+
+    def but(self, **changes: Any) -> HookEntry:
+        """Return a copy with other values."""
+        return type(self)(**{**{name: getattr(self, name) for name in self._fields}, **changes})
 
     @property
     def path(self) -> str:
