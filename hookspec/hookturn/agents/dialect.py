@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     class Dialect(Protocol):
         """What a ``config`` module provides.
 
+        A dialect whose files share their name with others' may have ``recognises(content: bytes) -> bool``,
+        which tells its own from theirs before anything is read or complained about.
+
         ``NAME`` is the agent's name (``claude-code``); ``SETTINGS`` says what ``dialects: {NAME: {...}}``
         takes: option -> values that will do.
         """

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .survey import Survey
     from .trust import Declaration
 
-DIALECTS: dict[str, str] = {}
+DIALECTS: dict[str, str] = {
+    "rolebox": "hookturn.agents.rolebox.config",
+}
 """Module of each dialect, in order of registration."""
 
 RUN_BY: dict[str, dict[str, tuple[str, ...]]] = {
@@ -166,6 +168,9 @@ def read_file(
     except ValueError as error:
         problems.append(_unreadable(place, str(error)))
         return None
+    recognises = getattr(module, "recognises", None)
+    if recognises is not None and not recognises(content):
+        return None  # somebody else's file of this name
     document = _document(place, content)
     problems += document.problems
     if document.broken:
