@@ -15,7 +15,7 @@ How to use it (``resident.py`` has the classes)::
         "onToolAfter", {"tool": "write", "args": {...}, "output": "..."},
         {"sessionID": "s1", "agent": "coder"}, env=ctx.env, timeout=5.0)
     result.ran                                    # False: the module has no such handler (no error)
-    result.value                                  # what it returned or resolved to, as JSON (None for undefined)
+    result.value                                  # what it returned or resolved to (rolebox: always None, it does not count)
     result.effects                                # [("inject", text), ("skip", reason), ("retry", reason)] in order
     result.payload                                # the payload's fields that the handler edited in place: {"system": [...]}
     await module.acall(...)                       # the same for a coroutine; cancelling it stops the handler

@@ -1,0 +1,660 @@
+"""Hook modules in the resident Node process of a project: loading, calling, stopping, letting go. See the package."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock, RLock
+from time import monotonic
+from weakref import WeakSet, WeakValueDictionary, finalize
+
+from ...spec.record import Record
+from ..wire import FailedToStart, NoAnswer
+from .process import OLDEST, Broken, Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from .process import Box
+
+TIMEOUT = 5.0
+"""Seconds that a call has."""
+
+LOADING = 10.0
+"""Seconds that Node may take to start, and a module to load when nobody says otherwise."""
+
+GRACE = 0.3
+"""Seconds in which a stopped module must have ended; else the whole process is killed."""
+
+VARIABLE = "HOOKTURN_NODE"
+"""Environment variable: the Node to use, instead of the one in PATH."""
+
+ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+"""Names that a hook module may end in."""
+
+LONGEST = {"hookturn": 1_000_000, "rolebox": 10_000_000}
+"""Characters of what a call gives back."""
+
+_WANTED = f"Install Node {OLDEST[0]} or newer, or name one in {VARIABLE}."
+
+_nodes: WeakValueDictionary[str, Node] = WeakValueDictionary()
+_nodes_lock = Lock()
+
+
+class Loaded(Record):
+    """What a module is.
+
+    Parameters:
+        handlers: the functions that it exports, by name.
+        general: its default export is a function itself.
+        on_load_error: why its onLoad threw, or "".
+    """
+
+    handlers: tuple[str, ...] = ()
+    general: bool = False
+    on_load_error: str = ""
+
+
+class Result(Record):
+    """What a call gave.
+
+    Parameters:
+        ran: the module has such a handler.
+        value: what it returned or resolved to, as JSON; always None for rolebox modules, where it does not count.
+        effects: what it did through its ctx, in order: (``inject`` | ``skip`` | ``retry``, text).
+        payload: the fields of the payload that it edited in place, with their new values (rolebox only).
+    """
+
+    ran: bool = False
+    value: Any = None
+    effects: tuple[tuple[str, str], ...] = ()
+    payload: dict[str, Any] = {}
+
+
+class Stop:
+    """Ends a call from another thread.
+
+    Attributes:
+        asked: whether it was.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.box: Box | None = None
+
+    def set(self) -> None:
+        """Stop the call."""
+        self.asked = True
+        if self.box is not None:
+            self.box.put(("stop", b""))
+
+
+def find_node(env: Mapping[str, str]) -> tuple[str, str]:
+    """Return (path, "") of Node, or ("", why and what to do).
+
+    Parameters:
+        env: the environment: ``HOOKTURN_NODE``, else ``node`` in PATH.
+    """
+    from ..programs import find_program
+
+    named = env.get(VARIABLE, "")
+    if named and not os.path.isabs(named):
+        return "", f"{VARIABLE} must be an absolute path, not {named!r}"
+    program, why = find_program(named or "node", env, "/")
+    if not why:
+        return program, ""
+    return "", f"hooks in JavaScript need Node: {why}. {_WANTED}"
+
+
+class Node:
+    """A project's Node process; ``Node.for_project`` gives the one that all of a project share.
+
+    It is started by the first call, with that call's environment, and again by the next call after it ended.
+
+    Parameters:
+        folder: the project's folder, where it runs.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._lock = RLock()
+        self._process: Process | None = None
+        self._modules: WeakSet[Module] = WeakSet()
+        self._number = 0
+
+    @classmethod
+    def for_project(cls, project_dir: str) -> Node:
+        """Return the project's Node. Starts nothing.
+
+        Parameters:
+            project_dir: the project's folder.
+        """
+        folder = os.path.realpath(project_dir)
+        with _nodes_lock:
+            node = _nodes.get(folder)
+            if node is None:
+                node = _nodes[folder] = cls(folder)
+            return node
+
+    def load(
+        self,
+        path: str,
+        *,
+        hook_name: str,
+        config: Any = None,
+        contract: str = "rolebox",
+        source: str = "",
+        digest: str = "",
+        label: str = "",
+        log: Callable[[str, str], None] | None = None,
+    ) -> Module:
+        """Return a module of its own for a file. Starts nothing: the first call imports it.
+
+        Parameters:
+            path: the file, absolute.
+            hook_name: ``ctx.hookName``.
+            config: ``ctx.config`` as plain JSON.
+            contract: ``rolebox``: handlers get (ctx, payload), edit it in place, and what they return does not
+                count; ``hookturn``: they get (event, ctx) and return answers.
+            source: where the hook was declared, such as ``role.yaml:4``, for messages.
+            digest: SHA-256 that the file must have when it is imported, or "" for any.
+            label: a word without blanks and dots for ``HOOKTURN_RUNNING`` of what the module starts.
+            log: gets (level, text) of what the module logs and prints; level is debug, info, warning or error.
+                May be called on another thread. Default: dropped.
+        """
+        module = Module(
+            self, path, hook_name=hook_name, config=config, contract=contract, source=source or hook_name,
+            digest=digest, label=label or "javascript", log=log,
+        )  # fmt: skip
+        with self._lock:
+            self._modules.add(module)
+        return module
+
+    def next_number(self) -> int:
+        """Return a number that no module of this process had."""
+        with self._lock:
+            self._number += 1
+            return self._number
+
+    def process(self, env: Mapping[str, str], end: float) -> Process:
+        """Return the running process, started if need be.
+
+        Parameters:
+            env: its environment, if it is started.
+            end: until when to wait for it, by the monotonic clock.
+
+        Raises:
+            FailedToStart: there is no Node, it is too old, or it ends at once.
+            TimeoutError: it is not up yet (it goes on starting, for ``LOADING`` seconds in all).
+        """
+        with self._lock:
+            process = self._process
+            starting = process is not None and process.alive and not process.ready.is_set()
+            if process is not None and starting and monotonic() - process.born > LOADING:
+                process.stop("it did not start")
+            if process is None or not process.alive:
+                process = self._process = self._start(env)
+        if not process.ready.wait(max(0.0, end - monotonic())):
+            raise TimeoutError("Node had not started in that time")
+        if process.too_old:
+            process.close(wait=False)
+            raise FailedToStart(f"{process.program} is Node {process.version}, which is too old. {_WANTED}")
+        if not process.version:
+            raise FailedToStart(f"{process.program} could not start: {process.ended}")
+        return process
+
+    def _start(self, env: Mapping[str, str]) -> Process:
+        if os.name != "posix":
+            raise FailedToStart("hooks in JavaScript run on Linux and macOS only")
+        program, why = find_node(env)
+        if why:
+            raise FailedToStart(why)
+        process = Process(program, self.folder, env)
+        finalize(self, process.close, wait=False)
+        return process
+
+    def release(self, module: Module) -> None:
+        """Let a module go; without any, the process ends."""
+        with self._lock:
+            self._modules.discard(module)
+            process, last = self._process, not self._modules
+            if last:
+                self._process = None
+        if process is None or not process.alive:
+            return
+        if last:
+            process.close()
+        else:
+            process.say(b"forget %d 0 \n" % module.number)
+
+    def close(self) -> None:
+        """End the process. The next call starts another."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def renew(self) -> None:
+        """In a child of a fork: forget the parent's process and locks that other threads held."""
+        self._lock = RLock()
+        self._process = None
+        for module in list(self._modules):
+            module.renew()
+
+
+class Module:
+    """One hook module (see ``Node.load``). Any thread may call it; calls overlap.
+
+    Attributes:
+        path: its file.
+        number: what it is called on the line.
+    """
+
+    def __init__(
+        self, node: Node, path: str, *, hook_name: str, config: Any, contract: str, source: str, digest: str,
+        label: str, log: Callable[[str, str], None] | None,
+    ) -> None:  # fmt: skip
+        self.path = path
+        self.number = node.next_number()
+        self._node = node
+        self._hook = hook_name
+        self._config = config
+        self._contract = contract
+        self._source = source
+        self._digest = digest
+        self._log = log
+        self._label = label
+        self._mark = f"{label}.{os.urandom(8).hex()}"
+        self._loading = Lock()
+        self._loaded: Loaded | None = None
+        self._loaded_in: Process | None = None
+        self._broken: tuple[Any, FailedToStart] | None = None
+
+    # -- for those who call ---------------------------------------------------------------------------
+
+    def load(self, env: Mapping[str, str] | None = None, timeout: float = LOADING) -> Loaded:
+        """Import the module and run its onLoad, if nobody did.
+
+        A file that could not be imported is not tried again until it looks changed, or ``reload`` is called.
+
+        Parameters:
+            env: the environment of the Node process, should it have to be started; default: ours.
+            timeout: seconds in all.
+
+        Raises:
+            FailedToStart, NoAnswer, TimeoutError: it cannot be loaded.
+        """
+        return self._load(os.environ if env is None else env, monotonic() + timeout, timeout, None)[1]
+
+    def call(
+        self,
+        handler: str | Sequence[str],
+        payload: Any = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT,
+        general: bool = False,
+        needed: bool = False,
+        ask: Callable[[dict[str, Any]], Any] | None = None,
+        stop: Stop | None = None,
+    ) -> Result:
+        """Call a handler and wait for what it returns or resolves to.
+
+        At the time limit the module is stopped, whatever it does: its thread ends, and with it timers, state and
+        other calls that it was working on (these fail with words that say so). Calls that it had not begun
+        go to a fresh one. The next call imports it again.
+
+        Parameters:
+            handler: its name; or several, of which the first that there is counts.
+            payload: its second argument (``contract="hookturn"``: the first), as JSON; None for none.
+            context: what its ctx knows of this call: sessionID, agent, functions, dispatch, graph.
+            env: the agent's environment; default: ours.
+            timeout: seconds in all.
+            general: a default export that is a function will do as well.
+            needed: a module without such a handler is an error.
+            ask: answers what the module asks (``{"op": "get", "scope": "state", "key": ...}``), on the
+                thread that calls; what it raises rejects the module's promise.
+            stop: ends the call from another thread.
+
+        Raises:
+            FailedToStart: no Node, or the module cannot be loaded.
+            NoAnswer: the handler threw, what it returned is no JSON, its module or Node ended.
+            TimeoutError: it took too long.
+        """
+        env = os.environ if env is None else env
+        end = monotonic() + timeout
+        process, _ = self._load(env, end, timeout, stop)
+        names = [handler] if isinstance(handler, str) else list(handler)
+        body = {
+            "names": names,
+            "general": general,
+            "needed": needed,
+            "payload": payload,
+            "context": dict(context) if context else None,
+            "env": self._changes(env, process),
+        }
+        data = self._exchange(process, "call", names[0], body, end, timeout, ask, stop)
+        return Result(
+            ran=data.get("ran") is True,
+            value=data.get("value"),
+            effects=tuple((str(kind), str(text)) for kind, text in data.get("effects", ())),
+            payload=data.get("payload") or {},
+        )
+
+    async def acall(
+        self,
+        handler: str | Sequence[str],
+        payload: Any = None,
+        context: Mapping[str, Any] | None = None,
+        **how: Any,
+    ) -> Result:
+        """Call a handler without holding up the event loop. Cancelling it stops the module as a time limit does.
+
+        Parameters:
+            handler, payload, context, how: as for ``call``.
+        """
+        import asyncio
+
+        from ...engine.engine import start_thread
+
+        stop = Stop()
+        future = start_thread(
+            lambda: self.call(handler, payload, context, stop=stop, **how), asyncio.get_running_loop()
+        )
+        try:
+            result: Result = await future
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+        return result
+
+    def dispose(self, timeout: float = TIMEOUT) -> None:
+        """Run its onDispose, if it is loaded now, and forget it.
+
+        Raises:
+            NoAnswer, TimeoutError: onDispose failed; it is forgotten all the same.
+        """
+        try:
+            process = self._loaded_in
+            if process is not None and process.alive:
+                body = {"names": ["onDispose", "on_dispose"], "payload": None, "context": None, "env": None}
+                self._exchange(
+                    process, "dispose", "onDispose", body, monotonic() + timeout, timeout, None, None
+                )
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Forget the module; its thread ends. The last one of a project ends the process. Safe to repeat."""
+        self._loaded_in = None
+        self._node.release(self)
+
+    def reload(self) -> None:
+        """Forget what was loaded, also that it could not be; the next call imports the file as it is then."""
+        process, self._loaded_in, self._broken = self._loaded_in, None, None
+        if process is not None and process.alive:
+            process.say(b"forget %d 0 \n" % self.number)
+        self.number = self._node.next_number()
+
+    # -- the line -------------------------------------------------------------------------------------
+
+    def declaration(self) -> bytes:
+        """Return the line that says what this module is."""
+        from ..process import RUNNING
+
+        outer = self._loaded_env.get(RUNNING, "") if self._loaded_env is not None else ""
+        return _line(
+            "load", self.number, 0, "",
+            {
+                "path": self.path,
+                "contract": self._contract,
+                "hook": self._hook,
+                "config": self._config,
+                "project": self._node.folder,
+                "digest": self._digest,
+                "longest": LONGEST[self._contract],
+                "env": {RUNNING: f"{outer} {self._mark}".strip()},
+            },
+        )  # fmt: skip
+
+    _loaded_env: Mapping[str, str] | None = None
+
+    def note(self, text: bytes) -> None:
+        """Pass on a line of the module's log."""
+        import json
+
+        if self._log is None:
+            return
+        data = json.loads(text)
+        self._log(str(data.get("level")), _printable(str(data.get("text"))))
+
+    def _load(
+        self, env: Mapping[str, str], end: float, timeout: float, stop: Stop | None
+    ) -> tuple[Process, Loaded]:
+        process, loaded = self._loaded_in, self._loaded
+        if process is not None and process.alive and loaded is not None:
+            return process, loaded
+        if not self._loading.acquire(timeout=max(0.0, end - monotonic())):
+            raise self._late(timeout, "it was still being loaded")
+        try:
+            process, loaded = self._loaded_in, self._loaded
+            if process is not None and process.alive and loaded is not None:
+                return process, loaded
+            look = _look(self.path)
+            if self._broken is not None and self._broken[0] == look:
+                raise FailedToStart(str(self._broken[1]))
+            try:
+                process = self._node.process(env, end)
+            except (FailedToStart, TimeoutError) as error:
+                raise type(error)(f"{self._source}: {error}") from None
+            self._loaded_env = process.env
+            try:
+                data = self._exchange(process, "call", "import", {"names": None}, end, timeout, None, stop)
+            except FailedToStart as error:
+                self._broken = (look, error)
+                raise
+            found = data["value"]
+            loaded = Loaded(
+                handlers=tuple(found["handlers"]),
+                general=found["general"],
+                on_load_error=found["onLoadError"],
+            )
+            self._broken = None
+            self._loaded, self._loaded_in = loaded, process
+            if loaded.on_load_error and self._log is not None:
+                self._log("warning", f"onLoad threw: {_printable(loaded.on_load_error)}")
+            return process, loaded
+        finally:
+            self._loading.release()
+
+    def _exchange(
+        self, process: Process, kind: str, what: str, body: dict[str, Any], end: float, timeout: float,
+        ask: Callable[[dict[str, Any]], Any] | None, stop: Stop | None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Send a call, see to what it asks and logs, and return its result."""
+        from queue import SimpleQueue
+
+        box: Box = SimpleQueue()
+        number = process.open(box)
+        try:
+            if stop is not None:
+                stop.box = box
+                if stop.asked:
+                    raise NoAnswer(f"{self._source}: it was stopped")
+            left = max(1, int((end - monotonic()) * 1000))
+            try:
+                process.send(_line(kind, self.number, number, f"{left} {what} ", body), end, self)
+            except Broken as error:
+                raise NoAnswer(f"{self._source}: {process.ended or error}") from None
+            return self._heard(process, box, number, what, end, timeout, ask)
+        except BaseException as error:  # KeyboardInterrupt above all: a handler must not go on
+            if not isinstance(error, (FailedToStart, NoAnswer)):
+                self._stop(process, box, number, what)
+            raise
+        finally:
+            del process.calls[number]
+
+    def _heard(
+        self, process: Process, box: Box, number: int, what: str, end: float, timeout: float,
+        ask: Callable[[dict[str, Any]], Any] | None,
+    ) -> dict[str, Any]:  # fmt: skip
+        import json
+        from queue import Empty
+
+        while True:
+            try:
+                kind, text = box.get(timeout=max(0.0, end - monotonic()))
+            except Empty:
+                raise self._late(timeout, "the module was stopped") from None
+            if kind == "done":
+                try:
+                    data: dict[str, Any] = json.loads(text)
+                except (ValueError, RecursionError) as error:
+                    raise NoAnswer(f"{self._source}: what {what} returned cannot be read: {error}") from None
+                return data
+            if kind == "log":
+                self.note(text)
+            elif kind == "ask":
+                self._tell(process, number, json.loads(text), ask, end)
+            elif kind == "stop":
+                self._stop(process, box, number, what)
+                raise NoAnswer(f"{self._source}: it was stopped")
+            elif kind == "dead":
+                raise NoAnswer(f"{self._source}: {process.ended}")
+            elif kind == "lost":
+                raise NoAnswer(f"{self._source}: {json.loads(text)['why']}")
+            else:
+                raise self._failure(json.loads(text), what)
+
+    def _tell(
+        self, process: Process, number: int, question: dict[str, Any],
+        ask: Callable[[dict[str, Any]], Any] | None, end: float,
+    ) -> None:  # fmt: skip
+        from contextlib import suppress
+
+        from ...spec.record import jsonable, safe_text
+
+        answer: dict[str, Any] = {"number": question.get("number")}
+        try:
+            if ask is None:
+                raise NoAnswer("there is nobody to ask")
+            answer["value"] = jsonable(ask(question))
+        except Exception as error:
+            answer["error"] = f"{type(error).__name__}: {safe_text(error)}"
+        with suppress(Broken):  # the box says so, too
+            process.send(_line("tell", self.number, number, "", answer), end)
+
+    def _failure(self, data: dict[str, Any], what: str) -> NoAnswer:
+        """Return the error of a call that failed in the module."""
+        message, place = _printable(str(data.get("message", ""))), data.get("place", "")
+        where = f"{self.path}:{place}" if place else self.path
+        kind = data.get("kind")
+        if kind == "load":
+            return FailedToStart(f"{self._source}: {where} cannot be loaded: {message}")
+        if kind == "node":
+            return FailedToStart(f"{self._source}: {message}. Set {VARIABLE}, or compile it to JavaScript.")
+        if kind == "missing":
+            return Missing(self._source, self.path, what, [name for name in message.split(", ") if name])
+        if kind == "answer":
+            return NoAnswer(f"{self._source}: {what}: {message}")
+        return NoAnswer(f"{self._source}: {where}: {message}")
+
+    def _late(self, timeout: float, then: str) -> TimeoutError:
+        return TimeoutError(f"{self._source}: no answer within {timeout:.3g} s; {then}")
+
+    def _stop(self, process: Process, box: Box, number: int, what: str) -> None:
+        """Stop a call that goes on, and what it started; the process too, if the module cannot be stopped."""
+        from queue import Empty
+
+        end = monotonic() + GRACE
+        gone = not process.alive
+        try:
+            process.send(b"drop %d %d \n" % (self.number, number), end)
+            while not gone:
+                gone = box.get(timeout=max(0.0, end - monotonic()))[0] in ("gone", "dead")
+        except (Broken, Empty):
+            process.stop(f"{self._hook} ({self._source}) could not be stopped in its call of {what}")
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Kill what the module started: a thread's end leaves its children alone."""
+        from contextlib import suppress
+        from signal import SIGKILL
+
+        from ...platform import family
+        from ..process import NOBODY
+
+        for pid in family(NOBODY, self._mark.encode(), {}) or ():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, SIGKILL)
+
+    def _changes(self, env: Mapping[str, str], process: Process) -> dict[str, str | None] | None:
+        """Return how a call's environment differs from the process's own."""
+        from ..process import RUNNING
+
+        ours, now = process.env, dict(env)
+        if now == ours:
+            return None
+        changes: dict[str, str | None] = {
+            name: value for name, value in now.items() if ours.get(name) != value
+        }
+        changes.update((name, None) for name in ours if name not in now)
+        changes.pop(RUNNING, None)  # it says what started what
+        return changes or None
+
+    def renew(self) -> None:
+        """In a child of a fork: what was loaded is our parent's."""
+        self._loading = Lock()
+        self._loaded_in = None
+
+
+class Missing(NoAnswer):
+    """A module has no handler for a call.
+
+    Attributes:
+        handlers: those that it has.
+    """
+
+    def __init__(self, source: str, path: str, name: str, handlers: list[str]) -> None:
+        from ...spec.errors import did_you_mean
+
+        self.handlers = handlers
+        super().__init__(
+            f"{source}: {path} exports no {name}{did_you_mean(name, handlers)}; "
+            f"it exports {', '.join(handlers) or 'no function'}"
+        )
+
+
+def _line(kind: str, module: int, call: int, head: str, body: Any) -> bytes:
+    """Return a line. As ASCII: lone surrogates and NUL stay valid as escapes, and no character is a line end."""
+    import json
+
+    text = json.dumps(body, ensure_ascii=True, separators=(",", ":"))
+    return f"{kind} {module} {call} {head}{text}\n".encode("ascii")
+
+
+def _look(path: str) -> tuple[int, ...]:
+    """Return what tells that a file was changed."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _printable(text: str) -> str:
+    """Return a module's words without what a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def _after_fork() -> None:
+    global _nodes_lock
+    _nodes_lock = Lock()
+    for node in list(_nodes.values()):
+        node.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
