@@ -33,6 +33,7 @@ COMMANDS = {
     "trust": "trust",
     "untrust": "trust",
     "new": "new",
+    "webhook": "webhook",
 }
 """Our own commands: word -> module of this package."""
 
