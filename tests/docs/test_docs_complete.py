@@ -291,7 +291,7 @@ def test_the_options_of_every_command_are_listed():
 
 
 def test_every_key_of_the_configuration_is_listed_and_no_other():
-    from hookturn.project import model
+    from hookturn.project import model, webhooks
     from hookturn.runners.entry import KINDS
 
     control = set(model.PluginEntry._fields) - {"name", "settings", "layer", "file", "line", "column"}
@@ -302,6 +302,7 @@ def test_every_key_of_the_configuration_is_listed_and_no_other():
         *(f"hooks[].run.{key}" for key in KINDS),
         *(f"permissions.{key}" for key in model.PERMISSIONS),
         *(f"plugins.NAME.{key}" for key in control),
+        *(f"webhooks.{key}" for key in webhooks.NETWORK),
     }
     listed = rows(section(read("configuration.md"), "All keys"), "Key")
     assert sorted(names(row[0])[0] for row in listed) == sorted(keys)

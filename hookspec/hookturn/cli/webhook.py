@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
         description="Look after events for webhooks that wait on the disk: those that are still tried, and the dead, "
         "which were given up.",
     )
-    words = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    words = parser.add_subparsers(title="commands", metavar="COMMAND", dest="action", required=True)
     listing = words.add_parser("list", help="list what waits, and the dead")
     add_options(listing)
     listing.set_defaults(func=run_list)
