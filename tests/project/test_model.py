@@ -159,10 +159,10 @@ T = "timings: [pre_tool_execution]\n    "
         (f"{H}timings: [on_error, on_error]\n    run: {{answer: {{warn: x}}}}\n", "hookturn.yaml:3:25: hooks[0].timings[1]: on_error is named twice."),
         (f"{H}{T}run: x\n", "hookturn.yaml:4:10: hooks[0].run: expected a mapping, got 'x'."),
         (f"{H}{T}priority: 1\n", "hookturn.yaml:2:5: hooks[0]: the hook has no 'run:'."),
-        (f"{H}{T}run: {{}}\n", "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command, webhook; got none."),
+        (f"{H}{T}run: {{}}\n", "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command, webhook, javascript; got none."),
         (
             f"{H}{T}run: {{module: x.py, answer: {{deny: x}}}}\n",
-            "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command, webhook; got module and answer.",
+            "hookturn.yaml:4:10: hooks[0].run: 'run:' takes exactly one of module, answer, command, webhook, javascript; got module and answer.",
         ),
         (f"{H}{T}run: {{modul: x.py}}\n", "hookturn.yaml:4:11: hooks[0].run.modul: unknown key 'modul' (did you mean 'module'?)."),
         (f"{H}{T}run: {{module: [x.py]}}\n", "hookturn.yaml:4:19: hooks[0].run.module: expected the path of a Python file, got a list."),
@@ -178,7 +178,7 @@ T = "timings: [pre_tool_execution]\n    "
             "hookturn.yaml:4:26: hooks[0].run.webhook.url: a webhook's URL begins with https:// or http://. "
             "Write https://example.com/hook, say.",
         ),
-        (f"{H}{T}run: {{javascript: x.js}}\n", "hookturn.yaml:4:11: hooks[0].run.javascript: hooks that run a javascript"),
+        (f"{H}{T}run: {{javascript: [x.js]}}\n", "hookturn.yaml:4:23: hooks[0].run.javascript: expected the path of a JavaScript file, got a list. Write hooks/x.js, say."),
         (f"{H}{T}run: {{answer: {{denny: x}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: unknown key 'denny' in the answer (did you mean 'deny'?)."),
         (f"{H}{T}run: {{answer: no}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer is one JSON object, got str."),
         (f"{H}{T}run: {{answer: {{}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: the answer says nothing."),

@@ -36,7 +36,9 @@ def located(plugin: Any, entry: HookEntry, error: RegistrationError) -> str:
     """
     from ..runners.module import place_of
 
-    place = place_of(plugin, error.hook) if plugin is not None and error.hook and entry.path else ""
+    place = (
+        place_of(plugin, error.hook) if plugin is not None and error.hook and entry.kind == "module" else ""
+    )
     return f"{place}: {error.cause}" if place else error.cause
 
 
@@ -182,12 +184,18 @@ class ConfiguredHooks(SetUp):
         self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks)
 
     def _doubts(self, entry: HookEntry, model: Model) -> None:
-        """Report what is wrong with a command here and now, though it may be right where it will run."""
-        if entry.kind != "command":
-            return
-        from ..runners.command import problems
+        """Report what is wrong with a program here and now, though it may be right where it will run."""
+        if entry.kind == "command":
+            from ..runners.command import problems
 
-        for wrong in problems(entry, self.survey.root):
+            wrongs = problems(entry, self.survey.root)
+        elif entry.kind == "javascript":
+            from ..runners import javascript
+
+            wrongs = javascript.problems(entry)
+        else:
+            return
+        for wrong in wrongs:
             key = ("hooks", entry.index, "run", entry.kind)
             self.problems.append(model.document.problem(key, wrong.cause, wrong.remedy))
 
@@ -200,6 +208,10 @@ class ConfiguredHooks(SetUp):
             from ..runners import command
 
             return command.make(self._pinned(entry), config, self.survey.timings, live=self.live)
+        if entry.kind == "javascript":
+            from ..runners import javascript
+
+            return javascript.make(self._pinned(entry), config, self.survey.timings, live=self.live)
         if entry.kind == "webhook":
             from ..runners import webhook
 

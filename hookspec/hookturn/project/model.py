@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from ..engine.match import Rule, check_tool_pattern
 from ..runners import answer as answer_runner
-from ..runners.entry import KINDS, LATER, HookEntry
+from ..runners.entry import KINDS, HookEntry
 from ..spec.errors import AnswerError, did_you_mean
 from ..spec.record import Record
 from ..spec.timings import TIMINGS
@@ -161,7 +161,7 @@ def _belongs(key: str) -> str:
     """Return where a key of another level of a hook belongs, as a remedy, or an empty string."""
     if key in FILTER:
         return "Move it below 'filter:'."
-    if key in (*KINDS, *LATER):
+    if key in KINDS:
         return "Indent it below 'run:'."
     if key in answer_runner.KEYS:
         return "Indent it below 'answer:', and that below 'run:'."
@@ -493,7 +493,7 @@ class _Hook:
                 (*path, "config"), f"expected a mapping, got {_got(config)}", "Write 'key: value' below it."
             )
         kind, run = "", None
-        if data.get("run") is not None or not any(key in data for key in (*KINDS, *LATER)):
+        if data.get("run") is not None or not any(key in data for key in KINDS):
             kind, run = self._run(data.get("run"), timings)
         if sum(problem.severity == "error" for problem in model.problems) > before or not kind:
             return None
@@ -607,7 +607,6 @@ class _Hook:
     def _run(self, run: object, timings: list[str] | None) -> tuple[str, Any]:
         model = self.model
         path = (*self.path, "run")
-        choices = (*KINDS, *LATER)
         if run is None:
             model.problem(self.path, "the hook has no 'run:'", "Add 'run: {module: hooks/x.py}', say.")
             return "", None
@@ -615,8 +614,8 @@ class _Hook:
             model.problem(path, f"expected a mapping, got {_got(run)}", "Write {module: hooks/x.py}, say.")
             return "", None
         for key in run:
-            if key not in choices:
-                _unknown(model, (*path, key), choices, _belongs(key))
+            if key not in KINDS:
+                _unknown(model, (*path, key), KINDS, _belongs(key))
                 return "", None
         if len(run) != 1:
             got = f"got {' and '.join(run)}" if run else "got none"
@@ -626,14 +625,6 @@ class _Hook:
             return "", None
         ((kind, value),) = run.items()
         place = (*path, kind)
-        if kind in LATER:
-            model.problem(
-                place,
-                f"hooks that run a {kind} are not available yet in this version",
-                f"What works: {', '.join(KINDS[:-1])} and {KINDS[-1]}. The entry is skipped, nothing else is affected.",
-                key=True,
-            )
-            return "", None
         if kind == "command":
             return (kind, value) if self._command(place, value) else ("", None)
         if kind == "webhook":
@@ -643,11 +634,11 @@ class _Hook:
             if right and value.get("observe") is True:
                 right = check_observer(model, place, self.options)
             return (kind, value) if right else ("", None)
-        if kind == "module":
+        if kind in ("module", "javascript"):
+            what, example = ("Python", "py") if kind == "module" else ("JavaScript", "js")
             if not isinstance(value, str) or not value.strip() or "\0" in value:
-                model.problem(
-                    place, f"expected the path of a Python file, got {_got(value)}", "Write hooks/x.py, say."
-                )
+                cause = f"expected the path of a {what} file, got {_got(value)}"
+                model.problem(place, cause, f"Write hooks/x.{example}, say.")
                 return "", None
             return kind, value
         if timings is not None:

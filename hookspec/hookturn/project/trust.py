@@ -124,7 +124,7 @@ def declarations(
         where = f" at {', '.join(entry.timings)}" if entry.timings else ""
         if not entry.enabled:
             what = f"switches off the hook {entry.name}"
-        elif entry.kind == "module":
+        elif entry.kind in ("module", "javascript"):
             what = f"runs {entry.run}{where}"
         elif entry.kind == "command":
             what = f"runs {_words_of(entry)}{where}"

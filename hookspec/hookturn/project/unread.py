@@ -53,6 +53,12 @@ def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem
         ]
     if entry.kind == "webhook":
         return _of_webhook(survey, model, entry)
+    if entry.kind == "javascript":
+        from ..runners import javascript
+
+        return [
+            model.document.problem(place, wrong.cause, wrong.remedy) for wrong in javascript.problems(entry)
+        ]
     if not entry.path:
         return []
     try:

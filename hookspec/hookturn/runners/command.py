@@ -8,13 +8,13 @@ import sys
 from ..engine.engine import time_left
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
-from ..spec.record import Record, jsonable
+from ..spec.record import Record
 from ..spec.timings import TIMINGS
 from .entry import Configured
-from .module import digest_of
+from .outside import Outside
 from .programs import SHELL, find_program, find_script, looks_like_path, shebang
 from .threads import in_coroutine, on_thread
-from .wire import Ended, FailedToStart, Hidden, NoAnswer, Wire, last_words, reveal, shown
+from .wire import Ended, FailedToStart, NoAnswer, Wire, last_words, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ TIMEOUT = 5.0
 
 LONGEST_OUTER = 100_000
 """Bytes of any environment variable; the system starts no program with one over 128 kB (execve(2))."""
-
-MAX_DEPTH = 8
-"""How deep hooks may start programs that start hooks."""
 
 
 class Wrong(Record):
@@ -218,7 +215,7 @@ def _hook(command: Command, timing: Timing) -> Any:
     return run
 
 
-class Command:
+class Command(Outside):
     """Runs one entry's program for events.
 
     Parameters:
@@ -231,17 +228,9 @@ class Command:
     def __init__(
         self, entry: HookEntry, config: Mapping[str, Any], *, live: bool = False, wire: Wire | None = None
     ) -> None:
-        from hashlib import sha256
-
-        self.entry = entry
+        super().__init__(entry, config, TIMEOUT)
         self.wire = wire if wire is not None else Wire()
         self.live = live
-        self.config = jsonable(reveal(dict(config)))
-        self.hidden = Hidden(dict(config))
-        self.timeout = float(entry.options.get("timeout", TIMEOUT))
-        where = f"{entry.base_dir}\0{entry.file}\0{entry.name}"
-        self.label = sha256(where.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        self._seen: dict[str, tuple[int, ...]] = {}  # what trusted files looked like when they were last read
 
     def __call__(self, timing: Timing, event: Event, ctx: Any) -> Any:
         """Run the program and return its answers. In a coroutine's thread: return what gives them when awaited.
@@ -252,9 +241,9 @@ class Command:
         if event.dry_run and not self.live:
             return None
         outer = dict(ctx.env)
-        if self._starts_itself(outer, ctx):
+        if self.starts_itself(outer, ctx):
             return None
-        self._check_files()
+        self.check_files()
         command = self._resolved(outer)
         stdin = self.wire.request(self.entry, timing, event, ctx, self.config)
         cwd = self.wire.folder(self.entry, event, ctx)
@@ -281,36 +270,6 @@ class Command:
     ) -> Any:
         result = await on_thread(work)
         return self._answers(result, timing, event, ctx, limit)
-
-    def _starts_itself(self, env: Mapping[str, str], ctx: Any) -> bool:
-        """Tell whether this hook's own program led here, or too many others. One that fails closed refuses then."""
-        from .process import labels
-
-        runs = {*labels(env), *labels(os.environ)}
-        if self.label not in runs and len(runs) < MAX_DEPTH:
-            return False
-        why = "its own program led to this event" if self.label in runs else "hooks start hooks too deep"
-        if self.entry.fails_closed:
-            raise NoAnswer(f"{self.entry.source}: not run, for {why}")
-        ctx.log.debug("{}: not run, for {}", self.entry.source, why)
-        return True
-
-    def _check_files(self) -> None:
-        """Look whether the files that were trusted are as they were; they are read again when they look changed."""
-        for path, digest in self.entry.files.items():
-            try:
-                found = os.stat(path)
-            except OSError:
-                look: tuple[int, ...] = ()
-            else:
-                look = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-            if look and self._seen.get(path) == look:
-                continue
-            if digest_of(path) != digest:
-                raise FailedToStart(
-                    f"{self.entry.source}: {path} is not what was trusted; look at it, then run `hookturn trust`"
-                )
-            self._seen[path] = look
 
     def _environment(self, outer: Mapping[str, str], context: Mapping[str, str]) -> dict[str, str]:
         """Return the program's environment: the agent's, a UTF-8 locale, and what is small of the event."""

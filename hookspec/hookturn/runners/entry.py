@@ -8,13 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-KINDS = ("module", "answer", "command", "webhook")
-"""Kinds of ``run:`` that this version runs."""
+KINDS = ("module", "answer", "command", "webhook", "javascript")
+"""Kinds of ``run:``."""
 
-LATER = ("javascript",)
-"""Kinds of ``run:`` that are part of the format and not run yet."""
-
-OUTSIDE = ("command", "webhook")
+OUTSIDE = ("command", "webhook", "javascript")
 """Kinds that act outside of the process: in a dry run they run only when asked for."""
 
 
@@ -24,8 +21,8 @@ class HookEntry(Record):
     Parameters:
         name: unique in its file.
         kind: one of KINDS, or "" for an entry that is switched off and says nothing else.
-        run: what it runs: a path (module), an answer as JSON (answer), a list of words or a shell line (command),
-            a mapping (webhook, see ``runners.webhook.make``).
+        run: what it runs: a path (module, javascript), an answer as JSON (answer), a list of words or a shell line
+            (command), a mapping (webhook, see ``runners.webhook.make``).
         timings: where it runs; empty for a module means every timing that the module has a function for.
         options: what the entry itself says of phase, priority, timeout (seconds), guard, on_failure, mode,
             tools, agents and event_types; the rest is up to the hook.
@@ -37,7 +34,7 @@ class HookEntry(Record):
         layer: managed, user or project.
         base_dir: the folder that relative paths start from: the declaring file's.
         digest: SHA-256 that the module's file must have, or "" for any.
-        files: path -> SHA-256 of files that must be as they were trusted whenever a command runs.
+        files: path -> SHA-256 of files that must be as they were trusted whenever a command or a script runs.
         dialect: the agent whose hook file declares it (``claude-code``), or "" for hookturn's own.
         declared: the declaration as it stands in another agent's file: what trust is given for.
         where: its place in such a file, as a path of keys and indexes.
@@ -88,8 +85,8 @@ class HookEntry(Record):
 
     @property
     def path(self) -> str:
-        """The absolute path of a module's file, or an empty string."""
-        if self.kind != "module":
+        """The absolute path of a module's or script's file, or an empty string."""
+        if self.kind not in ("module", "javascript"):
             return ""
         from os.path import abspath, expanduser, join
 

@@ -8,6 +8,7 @@ from time import monotonic
 from weakref import WeakSet, WeakValueDictionary, finalize
 
 from ...spec.record import Record
+from ..outside import look_of
 from ..wire import FailedToStart, NoAnswer
 from .process import OLDEST, Broken, Process
 
@@ -442,7 +443,7 @@ class Module:
             process, loaded = self._loaded_in, self._loaded
             if process is not None and process.alive and loaded is not None:
                 return process, loaded
-            look = _look(self.path)
+            look = look_of(self.path)
             if self._broken is not None and self._broken[0] == look:
                 raise FailedToStart(str(self._broken[1]))
             try:
@@ -633,15 +634,6 @@ def _line(kind: str, module: int, call: int, head: str, body: Any) -> bytes:
 
     text = json.dumps(body, ensure_ascii=True, separators=(",", ":"))
     return f"{kind} {module} {call} {head}{text}\n".encode("ascii")
-
-
-def _look(path: str) -> tuple[int, ...]:
-    """Return what tells that a file was changed."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return ()
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _printable(text: str) -> str:
