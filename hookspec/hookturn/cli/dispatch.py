@@ -33,6 +33,7 @@ COMMANDS = {
     "trust": "trust",
     "untrust": "trust",
     "new": "new",
+    "serve": "serve",
     "webhook": "webhook",
 }
 """Our own commands: word -> module of this package."""

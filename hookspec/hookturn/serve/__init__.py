@@ -1,0 +1,1 @@
+"""The resident process, which answers agents without a start of its own, and its thin client."""

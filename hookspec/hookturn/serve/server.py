@@ -1,0 +1,338 @@
+"""The resident process: accepts calls on a Unix socket and on loopback HTTP, and lets the bridge answer them.
+
+Threads, not an event loop: an answer is synchronous work, and handing it from a
+loop to a thread and back costs more (two wake-ups, 50 microseconds each) than the
+answer. Some threads wait in ``accept`` on the same socket; the one that the
+system wakes serves the connection, and starts another when none is left waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import suppress
+from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
+from time import monotonic, sleep, time
+
+from .. import __version__, platform
+from . import door, start, thin, wire
+from .calls import Calls, Options
+from .engines import Engines, installation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+IDLE = 900.0
+"""Seconds without a call after which the process ends."""
+
+DRAIN = 10.0
+"""Seconds that calls have to end when the process is told to."""
+
+TICK = 5.0
+"""Seconds between looks at what nobody tells: whether the socket is still ours, and the log not too long."""
+
+MAX_LOG = 4 * 1024 * 1024
+"""Bytes of the log; a longer one begins anew."""
+
+WAITING = 4
+"""Threads of a socket that may wait for connections at once."""
+
+MOST_THREADS = 256
+"""Threads of a socket; further connections wait in the system's queue."""
+
+REQUEST_SECONDS = 30.0
+"""Seconds in which a thin client must have sent its request."""
+
+CROWDED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
+"""What accept gives when there is no room, which passes."""
+
+
+def note(text: str) -> None:
+    """Write a line to the log (standard error)."""
+    from ..spec.events import rfc3339
+
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{rfc3339(time())} hookturn serve: {text}\n")
+        sys.stderr.flush()
+
+
+class Acceptors:
+    """Threads that accept connections of one socket.
+
+    Parameters:
+        listener: a listening socket.
+        handle: serves one connection, which is closed afterwards.
+        name: of the threads.
+    """
+
+    def __init__(self, listener: socket.socket, handle: Callable[[socket.socket], None], name: str) -> None:
+        self._listener = listener
+        self._handle = handle
+        self._name = name
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._threads = 0
+        self._closed = threading.Event()
+
+    def begin(self) -> None:
+        """Start the first thread."""
+        with self._lock:
+            self._add()
+
+    def _add(self) -> None:
+        self._waiting += 1
+        self._threads += 1
+        threading.Thread(target=self._run, name=self._name, daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError as error:
+                if error.errno in CROWDED:
+                    sleep(0.05)
+                continue
+            with self._lock:
+                self._waiting -= 1
+                if self._waiting == 0 and self._threads < MOST_THREADS:
+                    with suppress(RuntimeError):  # no thread to be had: the queue waits for this one
+                        self._add()
+            try:
+                with connection:
+                    self._handle(connection)
+            except Exception as error:
+                note(f"a connection failed: {type(error).__name__}: {error}")
+            with self._lock:
+                if self._waiting >= WAITING:
+                    self._threads -= 1
+                    return
+                self._waiting += 1
+
+    def close(self) -> None:
+        """Accept no more. Connections that are being served go on."""
+        self._closed.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes those who wait in accept
+        self._listener.close()
+
+
+class Server:
+    """The resident process.
+
+    Parameters:
+        path: the Unix socket to listen at.
+        lock: descriptor of the lock, which is held; it is given back at the end.
+        idle: seconds without a call after which it ends.
+        http: whether to speak HTTP, too.
+        engines: keeps the engines; default: those of the projects.
+        bridge: answers calls, as the module ``agents.bridge`` does.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        lock: int,
+        *,
+        idle: float = IDLE,
+        http: bool = True,
+        engines: Engines | None = None,
+        bridge: Any = None,
+    ) -> None:
+        self.path = path
+        self.idle = idle
+        self.http = http
+        self.door: door.Door | None = None
+        self.engines = engines or Engines()
+        self.calls = Calls(self.engines, bridge)
+        self.started = time()
+        self._lock = lock
+        self._identity = thin.identity()
+        self._installation = installation()
+        self._reader = wire.Reader()
+        self._stop = threading.Event()
+        self._why = ""
+        self._inode = 0
+        self._acceptors: list[Acceptors] = []
+        self._retreat = threading.Lock()
+        self._listening = False
+
+    # -- life -------------------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Serve until told to stop, or idle; return why it ended.
+
+        Raises:
+            OSError: when the socket cannot be made.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self.finish("told to"))
+        self._listen()
+        watch = threading.Thread(target=self.calls.watch, name="hookturn-deadlines", daemon=True)
+        watch.start()
+        note(f"{__version__} serves at {self.path}" + (f" and {self.door.url}" if self.door else ""))
+        while not self._stop.wait(self._pause()):
+            if not self._still_there():
+                self.finish("the socket is gone")
+            elif self.calls.running == 0 and monotonic() - self.calls.last >= self.idle:
+                self.finish("idle")
+            self._shorten_log()
+        self._close()
+        end = monotonic() + DRAIN
+        while self.calls.running and monotonic() < end:
+            sleep(0.01)
+        self.engines.close()
+        note(f"ends: {self._why}")
+        return self._why
+
+    def _pause(self) -> float:
+        return max(0.01, min(TICK, self.idle - (monotonic() - self.calls.last)))
+
+    def finish(self, why: str) -> None:
+        """Take no more calls; those that run come to their end."""
+        self._why = self._why or why
+        self._stop.set()
+
+    def _listen(self) -> None:
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        temporary = f"{self.path}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        before = os.umask(0o177)
+        try:
+            own.bind(temporary)
+        finally:
+            os.umask(before)
+        own.listen(256)
+        self._inode = os.stat(temporary).st_ino
+        # In one step in place of the socket of a process that was killed.
+        os.rename(temporary, self.path)
+        self._listening = True
+        self._acceptors.append(Acceptors(own, self._command, "hookturn-command"))
+        if self.http:
+            self._listen_http()
+        for acceptors in self._acceptors:
+            acceptors.begin()
+
+    def _listen_http(self) -> None:
+        from .visits import Visits
+
+        try:
+            found = door.ensure()
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind((door.HOST, found.port))
+                sock.listen(256)
+            except BaseException:
+                sock.close()
+                raise
+        except OSError as error:
+            note(f"no HTTP: {error}")
+            return
+        self.door = found
+        self._acceptors.append(Acceptors(sock, Visits(found, self.calls, self._fresh).serve, "hookturn-http"))
+
+    def _still_there(self) -> bool:
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return False
+
+    def _shorten_log(self) -> None:
+        with suppress(OSError, ValueError):
+            about = os.fstat(2)
+            if about.st_size > MAX_LOG and os.path.samestat(about, os.stat(start.log_path(self.path))):
+                os.ftruncate(2, 0)
+
+    def _close(self) -> None:
+        """Take no more calls, and let another process begin. Safe to repeat, on any thread."""
+        with self._retreat:
+            if not self._listening:
+                return
+            self._listening = False
+            if self._still_there():
+                with suppress(OSError):
+                    os.unlink(self.path)
+            for acceptors in self._acceptors:
+                acceptors.close()
+            platform.unlock(self._lock)
+            os.close(self._lock)
+
+    def _fresh(self) -> bool:
+        """Whether this process runs what is installed now. If not, it makes way for another one."""
+        if self._listening and self._installation.same():
+            return True
+        return self._make_way("the installation has changed")
+
+    def _make_way(self, why: str) -> bool:
+        was_listening = self._listening
+        self._close()
+        if was_listening and not self._stop.is_set():
+            with suppress(OSError):
+                start.start(self.path)
+        self.finish(why)
+        return False
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _command(self, connection: socket.socket) -> None:
+        """Serve a thin client."""
+        connection.settimeout(REQUEST_SECONDS)
+        try:
+            if not thin.peer_is_me(connection):
+                note("refused a connection of another user")
+                return
+            request = self._reader.read(connection.recv)
+        except (wire.WireError, OSError):
+            return
+        word = request.words[0]
+        if word in ("status", "stop"):
+            self._answer(connection, 0, self._status(), b"")
+            if word == "stop":
+                self.finish("told to")
+            return
+        if request.identity != self._identity:
+            self._make_way("another version is installed")
+        if not self._listening or not self._fresh():
+            with suppress(OSError):
+                connection.sendall(wire.STALE)
+            return
+        if not Options(request.words).known:
+            return  # the client's own process knows more
+        if wire.client_left(connection):
+            return
+        with suppress(OSError):
+            connection.sendall(wire.BEGUN)
+        code, out, err = self.calls.command(request)
+        with suppress(OSError):
+            connection.sendall(wire.reply(code, out, err))
+
+    def _answer(self, connection: socket.socket, code: int, out: bytes, err: bytes) -> None:
+        with suppress(OSError):
+            connection.sendall(wire.BEGUN + wire.reply(code, out, err))
+
+    def _status(self) -> bytes:
+        import json
+
+        from ..spec.events import rfc3339
+
+        about = {
+            "pid": os.getpid(),
+            "version": __version__,
+            "python": sys.version.split()[0],
+            "executable": sys.executable,
+            "socket": self.path,
+            "http": self.door.url if self.door else None,
+            "started": rfc3339(self.started),
+            "idle_seconds": self.idle,
+            "calls": self.calls.total,
+            "in_flight": self.calls.running,
+            "engines_made": self.engines.made,
+            "projects": self.engines.projects(),
+        }
+        return json.dumps(about).encode()
