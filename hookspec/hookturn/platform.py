@@ -200,3 +200,40 @@ def _read(path: str) -> bytes:
         return b""
     finally:
         os.close(fd)
+
+
+def born(pid: int) -> str:
+    """Return when a process started, by the system's own clock, or "" when it is gone or nobody can tell."""
+    if sys.platform.startswith("linux"):
+        stat = _read(f"/proc/{int(pid)}/stat")
+        words = stat[stat.rfind(b")") + 2 :].split()
+        return words[19].decode() if len(words) > 19 and words[0] not in (b"Z", b"X") else ""
+    if os.name == "nt":
+        return ""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:  # not ours, but alive
+        return "alive"
+    return "alive"
+
+
+_SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish", b"env", b"timeout")
+
+
+def starter() -> int:
+    """Return the process that had us started, past the shells in between; 0 when nobody can tell."""
+    pid = os.getppid()
+    if not sys.platform.startswith("linux"):
+        return 0  # it may be a shell, which is gone at once
+    for _ in range(4):
+        stat = _read(f"/proc/{pid}/stat")
+        name = stat[stat.find(b"(") + 1 : stat.rfind(b")")]
+        words = stat[stat.rfind(b")") + 2 :].split()
+        if len(words) < 2:
+            return 0
+        if name not in _SHELLS:
+            return pid if pid > 1 else 0
+        pid = int(words[1])
+    return 0

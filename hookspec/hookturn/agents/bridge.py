@@ -7,8 +7,11 @@ command and the resident process both run it, the latter for many callers at onc
 
 from __future__ import annotations
 
+from time import monotonic
+
 from ..spec.errors import HookturnError, did_you_mean
-from ..spec.record import Record
+from ..spec.record import Record, freeze, safe_text
+from .memory import DECIDING, complain, one_line, remember, remembered, strict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +30,19 @@ if TYPE_CHECKING:
         """The agent's name, as in ``hookturn bridge NAME``."""
         PROJECT_VARIABLE: str
         """The environment variable in which the agent names the project, or ""."""
+        PID_VARIABLE: str
+        """The environment variable that holds the agent's process number, or ""."""
+        NOTHING: bytes
+        """What standard output holds when there is nothing to say: b"", or an empty answer."""
         TOOLS: Mapping[str, Tool]
         """The agent's tools."""
         EVENTS: Mapping[str, Row]
         """The table: the agent's event -> our row."""
         UNKNOWN: Row
         """The row of events that the table does not have: on_event, nothing can be said."""
+
+        def given(self, environ: Mapping[str, str]) -> bytes | None:
+            """Return the payload where the agent gives it by environment; None: it is on standard input."""
 
         def caller(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
             """Return the name of the agent that really called: ``NAME``, or another that runs our entry, too."""
@@ -71,6 +81,9 @@ AGENTS = {
 
 MARGIN = 0.5
 """Seconds that are kept of the agent's time limit for starting and ending the process."""
+
+SPARE = 0.05
+"""Part of the time that hooks do not get: what is left for writing the answer."""
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a payload that are read; a larger one counts as unreadable."""
@@ -173,7 +186,22 @@ def answer(
         something and a hook there fails closed (a guard, ``on_failure: deny``, a required plugin), else an
         answer without opinion; the cause is in ``stderr`` either way.
     """
-    raise NotImplementedError
+    call = _Call(agent, payload, environ, cwd, event, memory)
+    if call.hooks is None or call.answer is not None:
+        return call.closing()
+    row = call.row
+    limit = timeout if timeout is not None and timeout > 0 else row.seconds
+    seconds = max(limit - MARGIN, limit / 2)
+    until = monotonic() + seconds * (1 - SPARE)
+    if not watch:
+        return call.run(engine_for, until, caller_pid)
+    from ..engine.engine import run_on_thread
+
+    try:
+        answered: BridgeAnswer = run_on_thread(lambda: call.run(engine_for, until, caller_pid), seconds)
+    except TimeoutError:
+        return call.late(limit)
+    return answered
 
 
 def late(
@@ -184,6 +212,264 @@ def late(
     cwd: str,
     event: str = "",
     memory: Path | None = None,
+    cause: str = "there was no answer in time",
 ) -> BridgeAnswer:
-    """Return the answer by policy for a call whose time is over (see ``answer``)."""
-    raise NotImplementedError
+    """Return the answer by policy for a call that nobody can answer any more.
+
+    Parameters:
+        agent, payload, environ, cwd, event, memory: as for ``answer``.
+        cause: what went wrong.
+    """
+    call = _Call(agent, payload, environ, cwd, event, memory)
+    if call.hooks is None or call.answer is not None:
+        return call.closing()
+    return call.by_policy(cause)
+
+
+class _Call:
+    """One call: what is known of it so far, so that whatever goes wrong can be answered.
+
+    Attributes:
+        hooks: the translator, or None for an unknown agent.
+        answer: the answer, where it is clear from the start.
+        row: the event's row.
+        said: diagnostics.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        payload: bytes,
+        environ: Mapping[str, str],
+        cwd: str,
+        event: str,
+        memory: Path | None,
+    ) -> None:
+        self.agent = agent
+        self.environ = environ
+        self.memory = memory
+        self.notes: list[str] = []
+        self.hooks: AgentHooks | None = None
+        self.answer: BridgeAnswer | None = None
+        self.payload: dict[str, Any] | None = None
+        self.engine: Engine | None = None
+        self.known = False  # whether the event's name is known
+        try:
+            self.hooks = hooks_of(agent)
+        except UnknownAgent as error:
+            self.notes.append(str(error))
+            return
+        self.row = self.hooks.UNKNOWN
+        self.place = Place(agent=agent, project="", cwd=cwd, environ=environ)
+        try:
+            self._read(payload, event)
+        except (Exception, RecursionError) as error:
+            self.answer = self.by_policy(f"the payload cannot be read: {_cause(error)}")
+
+    def _read(self, payload: bytes, event: str) -> None:
+        hooks = self.hooks
+        assert hooks is not None
+        self.place = self._place(hooks, {})
+        name = event or _guess(payload)
+        if name:
+            self._of(name)
+        data = decode(payload, self.notes)
+        self.payload = data
+        actual = hooks.caller(data, self.environ)
+        if actual != self.agent and self._foreign(actual):
+            return
+        hooks = self.hooks
+        assert hooks is not None
+        self.place = self._place(hooks, data)
+        name = hooks.event_name(data) or event
+        if name:
+            self._of(name)
+        else:
+            raise Malformed("it does not say which event it is")
+
+    def _of(self, name: str) -> None:
+        assert self.hooks is not None
+        row = self.hooks.EVENTS.get(name)
+        self.known = True
+        if row is None:
+            kind = "".join(f"_{c.lower()}" if c.isupper() else c for c in name[:100]).strip("_")
+            row = self.hooks.UNKNOWN.replaced(event=name, type=f"{self.agent}.{kind}")
+        self.row = row
+
+    def _foreign(self, actual: str) -> bool:
+        """Another agent runs our entry: whether it has one of its own, which is then the one to answer."""
+        try:
+            other = hooks_of(actual)
+        except UnknownAgent:  # it speaks the language of whose entries it reads
+            return False
+        if other.has_entry(self.place.project or self.place.cwd, self.environ):
+            self.notes.append(
+                f"{actual} calls this entry of {self.agent} and has one of its own: nothing to do here"
+            )
+            self.answer = BridgeAnswer(stdout=other.NOTHING, stderr=self._stderr())
+            self.hooks = other
+            return True
+        self.hooks, self.agent = other, actual
+        return False
+
+    def _place(self, hooks: AgentHooks, data: Mapping[str, Any]) -> Place:
+        import os
+
+        cwd = data.get("cwd")
+        variable = self.environ.get(hooks.PROJECT_VARIABLE, "") if hooks.PROJECT_VARIABLE else ""
+        return Place(
+            agent=self.agent,
+            project=variable if _is_folder(variable) else "",
+            cwd=cwd if isinstance(cwd, str) and _is_folder(cwd) else os.path.abspath(self.place.cwd),
+            environ=self.environ,
+        )
+
+    def run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
+        """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
+        try:
+            return self._run(engine_for, until, pid)
+        except (Exception, SystemExit) as error:
+            return self.by_policy(_cause(error))
+
+    def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
+        from .driving import Course
+        from .fitting import fit
+
+        hooks, payload = self.hooks, self.payload
+        assert hooks is not None and payload is not None
+        engine = self.engine = engine_for(self.place)
+        if self.memory is not None:
+            remember(self.memory, self.place, self.row.event, engine)
+        moment = hooks.read(self.row, payload, self.environ)
+        if not moment.cwd:
+            moment = moment.replaced(cwd=self.place.cwd)
+        own = self.environ.get(hooks.PID_VARIABLE, "") if hooks.PID_VARIABLE else ""
+        course = Course(
+            engine,
+            self.agent,
+            hooks.TOOLS,
+            self.row,
+            moment,
+            raw=payload,
+            environ=self.environ,
+            until=until,
+            pid=int(own) if own.isascii() and own.isdigit() else pid,
+            fitted=lambda said: fit(
+                self.row,
+                said,
+                self.agent,
+                lambda names: strict(engine, self.row.timings, names),
+                lambda text: engine.inject(course.session.id, text),
+            ),
+        )
+        said = course.run()
+        written = hooks.write(self.row, moment, said, self.environ)
+        self.notes += said.lost
+        return self._finished(written)
+
+    def by_policy(self, cause: str) -> BridgeAnswer:
+        """Return a refusal when something here fails closed, else an answer without opinion."""
+        self.notes.append(f"{cause} ({self.agent} {self.row.event})")
+        hooks = self.hooks
+        assert hooks is not None
+        if self.memory is not None:
+            complain(self.memory, self.place, self.row.event, cause)
+        if not self.known or self.row.decides:
+            who = self._closed()
+            if who:
+                reason = f"hookturn could not ask its hooks ({cause}), and {who} fails closed"
+                return self._finished(hooks.refusal(self.row if self.known else None, reason))
+        return self._finished(BridgeAnswer(stdout=hooks.NOTHING))
+
+    def _closed(self) -> str:
+        timings = self.row.timings if self.known else DECIDING
+        if self.engine is not None:
+            return strict(self.engine, timings)
+        return remembered(self.memory, self.place, timings) if self.memory is not None else ""
+
+    def late(self, limit: float) -> BridgeAnswer:
+        """Return the answer by policy when the time is over."""
+        return self.by_policy(f"there was no answer within the {limit:g} s that {self.agent} waits")
+
+    def closing(self) -> BridgeAnswer:
+        """Return the answer that was clear from the start."""
+        return self.answer if self.answer is not None else BridgeAnswer(stderr=self._stderr())
+
+    def _finished(self, written: BridgeAnswer) -> BridgeAnswer:
+        if not self.notes:
+            return written
+        return BridgeAnswer(
+            stdout=written.stdout, stderr=written.stderr + self._stderr(), exit_code=written.exit_code
+        )
+
+    def _stderr(self) -> str:
+        return "".join(f"hookturn: {one_line(note)}\n" for note in self.notes)
+
+
+# -- payloads ---------------------------------------------------------------------------------------
+
+
+def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
+    """Return the JSON object that an agent gave.
+
+    One BOM, raw control characters in strings and bytes that are no UTF-8 (which become U+FFFD, as agents
+    themselves read them) are tolerated and noted.
+
+    Raises:
+        Malformed: when it is no JSON object, too large, or nested too deep.
+    """
+    from json import JSONDecodeError, JSONDecoder
+
+    if len(payload) > MAX_BYTES:
+        raise Malformed(f"it is larger than {MAX_BYTES:,} bytes")
+    if payload.startswith(b"\xef\xbb\xbf"):
+        payload = payload[3:]
+    if not payload.strip():
+        raise Malformed("it is empty")
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError as error:
+        text = payload.decode("utf-8", "replace")
+        notes.append(f"the payload is not UTF-8 (byte 0x{payload[error.start]:02x} at {error.start:,})")
+    text = text.strip()
+    try:
+        data, end = JSONDecoder(strict=False).raw_decode(text)
+    except JSONDecodeError as error:
+        raise Malformed(f"it is not JSON: {error.msg} at {error.pos:,}") from None
+    if end < len(text):
+        notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
+    if not isinstance(data, dict):
+        raise Malformed(f"it is no JSON object but {_kind(data)}")
+    freeze(data)  # nested too deep for events
+    return data
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _guess(payload: bytes) -> str:
+    """Return the event name of a payload that may be cut off or broken."""
+    import re
+
+    found = re.search(rb'"(?:hook_event_name|hookEventName)"\s*:\s*"([A-Za-z]{1,60})"', payload[:MAX_BYTES])
+    return found.group(1).decode() if found else ""
+
+
+def _is_folder(path: str) -> bool:
+    import os
+
+    try:
+        return os.path.isabs(path) and os.path.isdir(path)
+    except ValueError:  # a NUL
+        return False
+
+
+def _cause(error: BaseException) -> str:
+    from ..redact import redact
+
+    text = safe_text(error)
+    if isinstance(error, HookturnError):
+        return redact(text)
+    return redact(f"{type(error).__name__}: {text}" if text else type(error).__name__)

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
 DOES: dict[str, tuple[str, ...]] = {
     "session_start": ("on_session_start", "system_prompt"),
     "prompt": ("on_message_received", "on_user_prompt_submit", "on_turn_start", "system_prompt"),
@@ -51,7 +53,13 @@ CAN = (
 """What an answer to an agent may be able to say."""
 
 
-class Row(Record):
+class _Part(Record):
+    def replaced(self, **changes: Any) -> Self:
+        """Return a copy with other values."""
+        return type(self)(**{**self.__dict__, **changes})
+
+
+class Row(_Part):
     """One event of an agent, and what can be said of it. Every ``agents/<name>/hooks.py`` has a table of these.
 
     Parameters:
@@ -88,7 +96,7 @@ class Row(Record):
         return "deny" in self.can or "stop" in self.can
 
 
-class Moment(Record):
+class Moment(_Part):
     """What one payload tells, in our words. Fields that an event does not have keep their defaults.
 
     Parameters:

@@ -34,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             print(f"hookturn {__version__}")
             code = 0
+        elif words[:1] == ["bridge"] and not {"--help", "-h"} & set(words):
+            from .bridge import main as bridge
+
+            code = bridge(words[1:])
         else:
             from .dispatch import dispatch
 

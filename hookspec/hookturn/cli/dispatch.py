@@ -30,9 +30,13 @@ COMMANDS = {
     "hooks": "hooks",
     "plugins": "plugins",
     "check": "check",
+    "info": "info",
     "trust": "trust",
     "untrust": "trust",
+    "install": "install",
+    "uninstall": "install",
     "new": "new",
+    "bridge": "bridge",
     "serve": "serve",
     "webhook": "webhook",
 }
@@ -82,7 +86,8 @@ def dispatch(words: list[str]) -> int:
         complain(f"{known}\n{known.usage}".rstrip())
         if "--json" in words:
             emit({"schema": 1, **known.report, "error": str(known)})
-        return known.code
+        # To an agent an exit code is an answer, and a mistake in a command line must not be a refusal.
+        return 0 if _command(words) == "bridge" else known.code
 
 
 def _run(words: list[str]) -> int:

@@ -76,6 +76,18 @@ def complain(text: str) -> None:
         stream.write("".join(f"{clean(line)}\n" for line in lines))
 
 
+def hand_over(answer: bytes, diagnostics: str = "") -> None:
+    """Write another program's answer to standard output, as it is, and diagnostics to standard error before it."""
+    error, out = _stderr(), _stdout()
+    if diagnostics and error is not None:
+        error.write(diagnostics)
+        error.flush()
+    if answer and out is not None:
+        out.flush()
+        out.buffer.write(answer)
+        out.flush()
+
+
 def progress(text: str) -> None:
     """Show a passing line on a terminal at standard error; an empty text takes it away."""
     stream = _stderr()

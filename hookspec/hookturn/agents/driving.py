@@ -1,0 +1,481 @@
+"""Drives the session machine from an agent's moments, one call at a time, and supplies what the agent never says.
+
+A session that was not started is started, a turn that was not begun is begun, calls that were left open are
+closed, each as soon as a later moment proves it. All that is known between the calls is the session's stored
+state, so that every call may be a process of its own.
+"""
+
+from __future__ import annotations
+
+from ..spec.errors import LifecycleError
+from ..spec.record import thaw
+from .moments import Said
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ..engine.engine import Engine
+    from ..engine.outcome import Outcome
+    from ..engine.session import Session, Turn
+    from ..spec.tools import Tool
+    from .moments import Moment, Row
+
+UNKNOWN_SESSION = "unknown-{}"
+"""Id of the session of payloads that name none."""
+
+FRESH = ("startup", "new", "clear", "compact")
+"""Starts after which the model knows nothing of what it was told before."""
+
+_PIECES = 64
+
+
+class Course:
+    """One call of an agent.
+
+    Parameters:
+        engine: the project's engine.
+        agent: the agent's name.
+        tools: the agent's tools.
+        row, moment: what happened.
+        raw: the payload.
+        environ: the caller's environment.
+        until: when the agent stops waiting, by ``time.monotonic()``; None for never.
+        pid: the agent's process, or 0.
+        fitted: fits what was said to the row, in place.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        agent: str,
+        tools: Mapping[str, Tool],
+        row: Row,
+        moment: Moment,
+        *,
+        raw: Any,
+        environ: Mapping[str, str],
+        until: float | None,
+        pid: int,
+        fitted: Callable[[Said], None],
+    ) -> None:
+        self.engine = engine
+        self.agent = agent
+        self.row = row
+        self.moment = moment
+        self.raw = raw
+        self.pid = pid
+        self.said = Said()
+        self._until = until
+        self._fitted = fitted
+        self.session: Session = engine.attach(
+            moment.session_id or UNKNOWN_SESSION.format(agent),
+            agent="" if moment.agent_id else moment.agent or "main",
+            cwd=moment.cwd,
+            host=agent,
+            model=moment.model,
+            source=moment.source,
+            env=environ,
+            tools=tools,
+            transcript_path=moment.transcript_path,
+            can_prompt="ask" in row.can,
+            raw=raw if row.does == "session_start" else None,
+        )
+        self.session.until(until)
+
+    def run(self) -> Said:
+        """Fire what the moment asks for; returns what hooks said, fitted to the row."""
+        getattr(self, f"_{self.row.does}")()
+        self._fitted(self.said)
+        return self.said
+
+    # -- the session ----------------------------------------------------------------------------
+
+    def _session_start(self) -> None:
+        session, moment = self.session, self.moment
+        again = moment.source == "compact"
+        if session.started and not again:
+            session.end("unknown")  # it was killed before, or its end was never told
+        self._start()
+        if moment.source in FRESH:
+            self._forget_told()
+        if session.blocked_by:
+            self.said.warnings.append(f"{session.blocked_by} blocked this session: its prompts are refused")
+        turn = session.open_turn()
+        if turn is not None:
+            self._context(turn)
+        elif "inject" in self.row.can:
+            self._give(session.take_injected())
+        if not again:
+            from .open_sessions import close_stale
+
+            close_stale(self.engine, self.agent, but=session.id, until=self._until)
+
+    def _start(self) -> None:
+        session = self.session
+        try:
+            session.start()
+        except LifecycleError:  # a parallel call was faster
+            return
+        self.said.env.update(session.env)
+        self.said.warnings += session.warnings
+        from .open_sessions import note
+
+        note(self.engine, self.agent, session.id, self.pid)
+
+    def _started(self) -> None:
+        """Start the session that the agent never started (or that goes on after its end)."""
+        if not self.session.started:
+            self._start()
+
+    def _session_end(self) -> None:
+        session = self.session
+        if session.started:
+            before = len(session.warnings)
+            session.end(self.moment.reason or "complete", raw=self.raw)
+            self.said.warnings += session.warnings[before:]
+        from .open_sessions import forget
+
+        forget(self.engine, self.agent, session.id)
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    def _prompt(self) -> None:
+        self._started()
+        session, moment, said = self.session, self.moment, self.said
+        left = session.open_turn()
+        if left is not None:  # the agent was interrupted: it tells no end of such turns
+            said.warnings += left.complete(final=True).warnings
+        prompt = session.submit(moment.text, raw=self.raw)
+        said.warnings += prompt.warnings
+        if prompt.text != moment.text:
+            said.text, said.text_by = prompt.text, _changers(prompt.outcomes)
+        if prompt.replied:
+            said.reply, said.replied, said.by = prompt.reply, True, _replier(prompt.outcomes)
+        elif prompt.blocked_by:
+            said.refuse(prompt.message, prompt.blocked_by)
+        self._fitted(said)
+        if said.decision == "deny" or said.replied:
+            return
+        said.inject += prompt.injected
+        turn = session.turn(raw=self.raw)
+        self._begin(turn)
+        self._context(turn)
+
+    def _begin(self, turn: Turn) -> None:
+        turn.begin()
+        self.said.env.update(turn.env)
+        self.said.warnings += turn.warnings
+        if not turn.agent_id:
+            with self._host() as host:
+                host["responses"] = 0
+
+    def _turn(self) -> Turn:
+        """Return the open turn of the moment's agent; begin what the agent never told of."""
+        self._started()
+        session, moment = self.session, self.moment
+        main = self._opened("", lambda: session.turn(override=True))
+        if not moment.agent_id:
+            return main
+        raw = self.raw if self.row.does == "subagent_start" else None
+        return self._opened(moment.agent_id, lambda: main.subagent(moment.agent, moment.agent_id, raw=raw))
+
+    def _opened(self, agent_id: str, make: Callable[[], Turn]) -> Turn:
+        turn = self.session.open_turn(agent_id)
+        if turn is not None:
+            return turn
+        turn = make()
+        try:
+            self._begin(turn)
+        except LifecycleError:  # a parallel call was faster
+            found = self.session.open_turn(agent_id)
+            if found is None:
+                raise
+            return found
+        return turn
+
+    def _message(self) -> None:
+        moment, said = self.moment, self.said
+        text, pieces = self._whole_message()
+        if text is None:
+            return
+        turn = self._turn()
+        response = turn.model_response(text, model=moment.model, raw=self.raw)
+        with self._host() as host:
+            host["responses"] = host.get("responses", 0) + 1
+        said.warnings += response.warnings
+        if response.blocked_by:
+            said.stop, said.by, said.reason = True, response.blocked_by, response.message
+        if response.text == text:
+            return
+        if pieces > 1:
+            said.warnings.append("a hook changed the model's words, but parts of them were shown already")
+        else:
+            said.text, said.text_by = response.text, _changers([response.outcome])
+
+    def _whole_message(self) -> tuple[str | None, int]:
+        """Return the text of a message whose last piece this is, and of how many pieces it came."""
+        moment = self.moment
+        if not moment.message_id:
+            return moment.text, 1
+        with self._host() as host:
+            pieces = host.setdefault("pieces", {})
+            mine = pieces.setdefault(moment.message_id, [])
+            mine.append(moment.text)
+            if not moment.last:
+                while len(pieces) > _PIECES:  # whose last piece never came
+                    del pieces[next(iter(pieces))]
+                return None, len(mine)
+            del pieces[moment.message_id]
+            return "".join(mine), len(mine)
+
+    def _turn_end(self) -> None:
+        turn, moment, said = self._turn(), self.moment, self.said
+        if not self._host_value("responses") and moment.text:
+            response = turn.model_response(
+                moment.text, raw=self.raw
+            )  # the agent told of no answer of the model
+            said.warnings += response.warnings
+        self._complete(turn, moment.text)
+
+    def _complete(self, turn: Turn, text: str) -> None:
+        said = self.said
+        end = turn.complete(text, final="again" not in self.row.can, raw=self.raw)
+        said.warnings += end.warnings
+        if end.again is not None:
+            said.again = end.again
+        elif end.blocked_by:
+            said.refuse(end.outcome.reason, end.blocked_by)
+        elif end.text != text:
+            said.text, said.text_by = end.text, _changers([end.outcome])
+
+    def _turn_failed(self) -> None:
+        turn, moment = self._turn(), self.moment
+        turn.fail(moment.reason or "error", moment.error or moment.text, phase="model", raw=self.raw)
+        self.said.warnings += turn.complete(moment.text, final=True, raw=self.raw).warnings
+
+    def _subagent_start(self) -> None:
+        self._context(self._turn())
+
+    def _subagent_end(self) -> None:
+        turn = self.session.open_turn(self.moment.agent_id) if self.moment.agent_id else None
+        if turn is None:  # a helper whose start the agent does not tell
+            self._event()
+        else:
+            self._complete(turn, self.moment.text)
+
+    # -- tool calls -----------------------------------------------------------------------------
+
+    def _tool(self) -> None:
+        turn, moment, said = self._turn(), self.moment, self.said
+        call = turn.begin_tool(
+            moment.call_id or _new_id(), moment.tool, moment.args, mcp=moment.mcp, raw=self.raw
+        )
+        said.warnings += call.warnings
+        if call.denied_by:
+            said.refuse(call.message, call.denied_by)
+            said.stop = call.decision == "block" or bool(turn.blocked_by)
+        elif call.replied:
+            said.reply, said.replied, said.by = thaw(call.reply), True, call.replied_by
+        elif call.result is None:
+            if call.decision in ("ask", "allow"):
+                said.decision, said.reason = call.decision, call.reason
+                said.by = next((out.by for out in reversed(call.outcomes) if out.by), "")
+            if call.args != moment.args:
+                said.args, said.args_by = thaw(call.args), call.rewritten_by
+        self._fitted(said)
+        if said.decision == "deny" and call.go:
+            turn.end_tool(call.call_id, "denied", result=said.reason, by=said.by, reason=said.reason)
+        if said.decision != "deny" and not said.replied:
+            self._pending()
+
+    def _permission(self) -> None:
+        turn, moment, said = self._turn(), self.moment, self.said
+        call_id = moment.call_id or self.session.find_call(moment.tool, moment.args)
+        if self._was_asked(call_id):
+            return  # our own Ask led to this prompt, and the hooks were heard then
+        reason = moment.reason or f"{self.agent} asks its user"
+        call = turn.ask(
+            moment.tool,
+            moment.args,
+            reason=reason,
+            by=self.agent,
+            call_id=call_id,
+            mcp=moment.mcp,
+            raw=self.raw,
+        )
+        said.warnings += call.warnings
+        if call.denied_by:
+            said.refuse(call.message, call.denied_by)
+        elif call.decision:
+            said.decision, said.reason = call.decision, call.reason
+
+    def _was_asked(self, call_id: str) -> bool:
+        with self.session.values() as data:
+            calls = [turn["open"].get(call_id) for turn in data.get("turns", {}).values()]
+        return any(call is not None and call.get("decision") == "ask" for call in calls)
+
+    def _tool_end(self) -> None:
+        turn, moment, said = self._turn(), self.moment, self.said
+        args = moment.args if isinstance(moment.args, dict) else {}
+        call_id = moment.call_id or self.session.find_call(moment.tool, args) or _new_id()
+        denied = moment.status == "denied"
+        done = turn.end_tool(
+            call_id,
+            moment.status,
+            result=moment.result,
+            error=moment.error,
+            duration=moment.duration,
+            tool=moment.tool,
+            args=args,
+            by=moment.reason and self.agent if denied else "",
+            reason=moment.reason if denied else "",
+            raw=self.raw,
+        )
+        said.warnings += done.warnings
+        if done.status in ("denied", "replied") and not denied:
+            text = f"{moment.tool} ran although {done.denied_by or 'a hook'} had refused it"
+            turn.fail("RefusedCallRan", text, phase="tool", raw=self.raw)
+            said.warnings.append(text)
+        out = done.outcome
+        if out is not None:
+            said.inject += done.injected
+            if out.denied:
+                from ..spec.tools import with_result_text
+
+                said.refuse(out.message, out.by)
+                said.withheld = said.changed = True
+                said.result = thaw(with_result_text(moment.result, out.message))
+            elif any(change.field == "result" for change in out.rewrites):
+                said.changed, said.result = True, thaw(done.value)
+        if self.row.request:
+            self._context(turn)
+        else:
+            self._pending()
+
+    def _batch_end(self) -> None:
+        turn = self._turn()
+        for call_id in self.session.open_calls(self.moment.agent_id):
+            turn.end_tool(call_id, "unknown")
+        if turn.blocked_by:
+            self.said.stop, self.said.by = True, turn.blocked_by
+            self.said.reason = f"The turn was ended by {turn.blocked_by}."
+        self._context(turn)
+
+    # -- the rest -------------------------------------------------------------------------------
+
+    def _compacted(self) -> None:
+        self._forget_told()
+        self._event()
+
+    def _event(self) -> None:
+        row, moment = self.row, self.moment
+        out = self.session.event(
+            row.type or "subagent.stop", thaw(moment.properties), list(row.accepts), raw=self.raw
+        )
+        hear(out, self.said)
+        self.said.inject = []  # the engine keeps them for the next system prompt
+        if "inject" in row.can:
+            self._give(self.session.take_injected())
+
+    def _context(self, turn: Turn) -> None:
+        """Give what the next request of the agent's model should read: injected texts, and what is new of the
+        system prompt, which the agent lets nobody change."""
+        if "inject" not in self.row.can:
+            return
+        self._give(self.session.take_injected())
+        before = len(turn.warnings)
+        parts = turn.system_prompt([], raw=self.raw)
+        self.said.warnings += turn.warnings[before:]
+        if not parts and not self._host_value("told"):
+            return
+        marks = [_mark(part) for part in parts]
+        with self._host() as host:
+            told = host.setdefault("told", {})
+            known = told.get(turn.agent_id, [])
+            told[turn.agent_id] = marks
+        for part, mark in zip(parts, marks, strict=True):
+            if mark not in known:
+                self._give(part)
+
+    def _pending(self) -> None:
+        """Give what hooks left for the model, where there is a place for it."""
+        if "inject" in self.row.can:
+            self._give(self.session.take_injected())
+
+    def _give(self, text: str) -> None:
+        if text:
+            self.said.inject.append(text)
+
+    def _forget_told(self) -> None:
+        if self._host_value("told"):
+            with self._host() as host:
+                host["told"] = {}
+
+    def _host(self) -> _Host:
+        return _Host(self.session)
+
+    def _host_value(self, name: str) -> Any:
+        with self._host() as host:
+            return host.get(name)
+
+
+class _Host:
+    """The bridge's own values in the session's state, as a transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._values = session.values()
+
+    def __enter__(self) -> dict[str, Any]:
+        data = self._values.__enter__()
+        host: dict[str, Any] = data.setdefault("host", {})
+        return host
+
+    def __exit__(self, *exception: object) -> None:
+        self._values.__exit__(*exception)
+
+
+def hear(out: Outcome, said: Said) -> None:
+    """Take over what one Outcome says (for on_event, and for ``explain``)."""
+    said.warnings += out.warnings
+    said.inject += out.injected
+    said.env.update(out.env)
+    said.again = out.continue_reason
+    said.by, said.reason = out.by, out.reason
+    if out.denied:
+        said.refuse(out.message or out.reason, out.by)
+        said.stop = out.decision == "block"
+    elif out.replied:
+        said.reply, said.replied = thaw(out.reply), True
+        said.by = _replier([out])
+    elif out.decision:
+        said.decision = out.decision
+    if out.recover is not None:
+        said.lost.append(f"a Recover ({out.recover.strategy}): it is told to the model as a reminder")
+
+
+def _changers(outcomes: list[Outcome]) -> list[str]:
+    return list(dict.fromkeys(change.by for out in outcomes for change in out.rewrites))
+
+
+def _replier(outcomes: list[Outcome]) -> str:
+    from ..spec.answers import Reply
+
+    for out in outcomes:
+        for record in out.hooks:
+            if not record.would and any(isinstance(answer, Reply) for answer in record.answers):
+                return record.name
+    return "a hook"
+
+
+def _mark(text: str) -> str:
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _new_id() -> str:
+    from uuid import uuid4
+
+    return f"call-{uuid4()}"

@@ -1,0 +1,141 @@
+"""What bridges remember by project, beside sessions: what fails closed (for calls in which no engine can be made),
+when each event was last answered, and which calls could not be answered properly.
+"""
+
+from __future__ import annotations
+
+from ..paths import safe_component
+from ..spec.timings import TIMINGS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ..engine.engine import Engine
+    from .bridge import Place
+
+TROUBLE = "trouble.jsonl"
+"""File in the memory folder: one line for each call that could not be answered properly."""
+
+MOST_TROUBLE = 256 * 1024
+"""Bytes of that file, after which it is put aside as ``trouble.old``."""
+
+DECIDING = ("on_message_received", "on_user_prompt_submit", "on_tool_call_start", "pre_tool_execution")
+"""Timings that count when not even the event is known."""
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of at most 2,000 characters."""
+    return " ".join(text[:2000].split())
+
+
+def strict(engine: Engine, timings: Iterable[str], names: Iterable[str] | None = None) -> str:
+    """Return the name of the first hook of some timings that fails closed, or "".
+
+    Parameters:
+        engine: the engine.
+        timings: where to look.
+        names: only among these hooks.
+    """
+    among = None if names is None else set(names)
+    for timing in timings:
+        plan = engine.plan(timing)
+        for step in plan.steps if plan is not None else ():
+            if step.fails_closed and not step.monitor and (among is None or step.name in among):
+                name: str = step.name
+                return name
+    return ""
+
+
+def _file(memory: Path, folder: str) -> Path:
+    from ..paths import project_hash
+
+    return memory / f"{project_hash(folder)}.json"
+
+
+def remember(memory: Path, place: Place, event: str, engine: Engine) -> None:
+    """Note what fails closed in a project, and that an event was really called (``last_calls`` tells)."""
+    import json
+    import os
+
+    from ..paths import private_dir, write_private
+
+    closed = {timing: who for timing in TIMINGS if (who := strict(engine, (timing,)))}
+    path = _file(memory, place.project or place.cwd)
+    calls = path.with_suffix("") / place.agent
+    try:
+        content = json.dumps(closed).encode()
+        if _content(path) != content:
+            write_private(private_dir(memory) / path.name, content)
+        mark = calls / safe_component(event)
+        try:
+            os.utime(mark)
+        except FileNotFoundError:
+            private_dir(calls, base=memory)
+            write_private(mark, b"")
+    except OSError:  # the answer matters more
+        return
+
+
+def remembered(memory: Path, place: Place, timings: Iterable[str]) -> str:
+    """Return who failed closed at some timings when the project's engine was last made, or ""."""
+    import json
+
+    try:
+        closed = json.loads(_content(_file(memory, place.project or place.cwd)) or b"{}")
+    except ValueError:
+        return ""
+    found = [closed[timing] for timing in timings if isinstance(closed, dict) and timing in closed]
+    return str(found[0]) if found else ""
+
+
+def last_calls(memory: Path, project: str) -> dict[str, dict[str, float]]:
+    """Return when each event of each agent was last answered in a project: agent -> event -> seconds since the epoch.
+
+    Parameters:
+        memory: the folder given to ``answer``.
+        project: the project's folder.
+    """
+    folder = _file(memory, project).with_suffix("")
+    found: dict[str, dict[str, float]] = {}
+    if folder.is_dir():
+        for mark in folder.glob("*/*"):
+            found.setdefault(mark.parent.name, {})[mark.name] = mark.stat().st_mtime
+    return found
+
+
+def complain(memory: Path, place: Place, event: str, cause: str) -> None:
+    """Keep a note of a call that could not be answered properly, for ``hookturn doctor``."""
+    import json
+    import os
+    from time import time
+
+    from ..paths import open_private, private_dir, write_all
+
+    row = {
+        "time": time(),
+        "agent": place.agent,
+        "event": event,
+        "project": place.project or place.cwd,
+        "cause": one_line(cause),
+    }
+    path = memory / TROUBLE
+    try:
+        private_dir(memory)
+        if path.exists() and path.stat().st_size > MOST_TROUBLE:
+            path.replace(path.with_suffix(".old"))
+        fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            write_all(fd, json.dumps(row).encode() + b"\n")
+        finally:
+            os.close(fd)
+    except OSError:  # the answer matters more
+        return
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

@@ -1,0 +1,99 @@
+"""Remembers which sessions of an agent are open, and ends those that nobody will end any more: their agent's
+process is gone, or nothing was heard of them for long.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..engine.engine import Engine
+
+IDLE = 12 * 3600.0
+"""Seconds without a call after which a session counts as left."""
+
+MOST = 20
+"""Sessions that one call ends at most: it has its own work to do."""
+
+REASON = "unknown"
+"""Reason of an end that the agent did not tell."""
+
+
+def note(engine: Engine, agent: str, session_id: str, pid: int) -> None:
+    """Remember an open session.
+
+    Parameters:
+        engine: the project's engine.
+        agent: the agent's name.
+        session_id: the session.
+        pid: the agent's process, or 0 when unknown.
+    """
+    from time import time
+
+    from ..platform import born
+
+    with _open(engine, agent) as sessions:
+        sessions[session_id] = {"pid": pid, "born": born(pid) if pid else "", "at": time()}
+
+
+def forget(engine: Engine, agent: str, session_id: str) -> None:
+    """Forget a session that ended."""
+    values = _open(engine, agent)
+    if values.get(session_id) is not None:
+        values.delete(session_id)
+
+
+def close_stale(
+    engine: Engine, agent: str, *, but: str = "", idle: float = IDLE, until: float | None = None
+) -> list[str]:
+    """End the sessions that were left, with reason ``unknown``; their open calls get status unknown.
+
+    Parameters:
+        engine: the project's engine.
+        agent: the agent's name.
+        but: a session that lives certainly.
+        idle: seconds without a call after which a session counts as left.
+        until: when to stop, by ``time.monotonic()``.
+
+    Returns:
+        the ids of the sessions that were ended.
+    """
+    from time import monotonic
+
+    ended: list[str] = []
+    with _open(engine, agent) as sessions:
+        known = dict(sessions)
+    for session_id, about in known.items():
+        if session_id == but or not _left(engine, session_id, about, idle):
+            continue
+        if len(ended) >= MOST or (until is not None and monotonic() >= until):
+            break
+        session = engine.attach(session_id, host=agent)
+        session.until(until)
+        if session.started:
+            session.end(REASON)
+            ended.append(session_id)
+        forget(engine, agent, session_id)
+    return ended
+
+
+def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -> bool:
+    from time import time
+
+    from ..platform import born
+
+    if about.get("pid") and about.get("born") and born(about["pid"]) != about["born"]:
+        return True
+    last = about.get("at", 0.0)
+    path = getattr(engine.stores.values("runs", "session", session_id), "path", None)
+    if path is not None:
+        try:
+            last = path.stat().st_mtime
+        except OSError:  # nothing is known of it any more
+            return True
+    return bool(time() - last > idle)
+
+
+def _open(engine: Engine, agent: str) -> Any:
+    return engine.stores.values("open", agent)
