@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .trust import Declaration
 
 DIALECTS: dict[str, str] = {
+    "atomcode": "hookturn.agents.atomcode.config",
     "rolebox": "hookturn.agents.rolebox.config",
 }
 """Module of each dialect, in order of registration."""
