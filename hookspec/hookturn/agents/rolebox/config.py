@@ -524,9 +524,14 @@ def make(
     entry: HookEntry, config: Mapping[str, Any], timings: Mapping[str, Timing], *, live: bool = False
 ) -> Configured:
     """Return the plugin of an entry of ``hooks.custom``."""
+    settings = roles.interpolated(dict(config), os.environ)
+    if entry.kind == "javascript":
+        from . import javascript
+
+        return javascript.make(entry, settings, module_path(entry), live=live)
     from . import module
 
-    return module.make(entry, roles.interpolated(dict(config), os.environ))
+    return module.make(entry, settings)
 
 
 def own_files(entry: HookEntry, project: str) -> list[str]:
@@ -547,18 +552,24 @@ def words_of(entry: HookEntry) -> str:
         return f"runs {entry.run} at {', '.join(entry.extra['events'])}"
     if entry.run == "functions":
         texts = ", ".join(entry.extra["texts"])
-        told = f"puts {texts} into the system prompt" if texts else "answers |name| at the head of a message"
+        told = f"puts {texts} into the system prompt when called" if texts else "takes |name| off messages"
         auto = ", ".join(entry.config["auto_activate"])
-        return f"{told} when called{f', {auto} at once' if auto else ''}"
+        return f"{told}{f'; calls {auto} at the first message' if auto else ''}"
     on = ", ".join(key for key, value in entry.config.items() if value is True)
     return f"switches on {entry.run}: {on}"
 
 
 def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
     """Return events for which a Python module has no handler, as far as its text tells."""
+    from ...runners.command import Wrong
+
+    if entry.kind == "javascript":
+        from ...runners.node.resident import find_node
+
+        _, why = find_node(os.environ)
+        return [Wrong(why, "The hook does not run without it.", False)] if why else []
     if entry.kind != "module":
         return []
-    from ...runners.command import Wrong
     from .check import missing_handlers
 
     events = missing_handlers(module_path(entry), entry.extra["events"])

@@ -154,14 +154,24 @@ class RoleContext:
 
     def get_function_state(self, name: str) -> dict[str, Any] | None:
         """Return ``{"name", "phase", "args", "locked"}`` of a function that was called in this session, or None."""
+        state: dict[str, Any] | None = self.function_states().get(name)
+        return state
+
+    def function_states(self) -> dict[str, Any]:
+        """Return the state of each function that was called in this session, by name."""
         if self._ctx is None or not self._functions:
-            return None
+            return {}
         stores = self._ctx._engine.stores  # another plugin's values: no hook has a public way to them
         for plugin in (self._functions, f"rolebox:{self._functions}"):
-            active = stores.values("sessions", plugin, self.session_id or "none").get("active") or {}
-            if name in active:
-                return {"name": name, **active[name]}
-        return None
+            active = stores.values("sessions", plugin, self.session_id or "none").get("active")
+            if active:
+                return {name: {"name": name, **state} for name, state in active.items()}
+        return {}
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The agent's environment; an empty one in on_load and on_dispose."""
+        return self._ctx.env if self._ctx is not None else {}
 
     def get_dispatch_state(self) -> dict[str, Any]:
         """Return ``{"activeTaskCount": 0, "tasks": []}``: rolebox's dispatch of sub-agents is not here."""

@@ -38,6 +38,9 @@ HANDLERS = {
 OBJECTS = ("default", "hook", "plugin")
 """Names in a module that may hold an object, a class or a dict with the handlers, as ``export default`` does."""
 
+TIMEOUT = 5.0
+"""Seconds that a handler in JavaScript has."""
+
 LOAD_SECONDS, DISPOSE_SECONDS = 9.5, 4.5
 """Less than the engine gives, so that a late handler costs a warning and not the hook."""
 
@@ -137,7 +140,7 @@ def make(entry: HookEntry, config: Mapping[str, Any]) -> Configured:
     if not events:
         raise RegistrationError(entry.name, *_no_handler(entry, module))
     hook = RoleHook(entry, config)
-    hooks: dict[str, Any] = {TIMING_OF[event]: hook.at(event, handlers[event]) for event in events}
+    hooks: dict[str, Any] = {TIMING_OF[event]: hook.at(event, _caller(handlers[event])) for event in events}
     hooks["on_load"] = hook.loads(handlers.get("load"))
     if "dispose" in handlers:
         hooks["on_dispose"] = hook.disposes(handlers["dispose"])
@@ -177,12 +180,20 @@ class RoleHook:
             self.name, self.config, self.log, phase=self.phase, functions=self.functions, **about
         )
 
-    def at(self, event_name: str, handler: Any) -> Any:
-        """Return the hook function of one event."""
-        call = _caller(handler)
+    def at(self, event_name: str, call: Any, *, timeout: float | None = None, dry: bool = True) -> Any:
+        """Return the hook function of one event.
 
-        @hookimpl
+        Parameters:
+            event_name: as role.yaml calls it.
+            call: gets the ctx and the input; may return an awaitable.
+            timeout: seconds, for what can be stopped.
+            dry: whether it runs for dry events, too.
+        """
+
+        @hookimpl(timeout=timeout)
         def run(event: Any, ctx: Any) -> Any:
+            if event.dry_run and not dry:
+                return None
             own = self._context(event_name=event_name, event=event, ctx=ctx)
             if event_name == TRANSFORM and self.phase == "after":
                 _deliver(ctx)
