@@ -247,11 +247,11 @@ class ResponseValidation:
             answers.append(Inject("\n".join(injected)))
         for finding in new:
             if finding.action != "block":
-                answers.append(Warn(finding.user))
+                answers.append(Warn(f"{ctx.hook_name}: {finding.user}."))
         if capped:
             answers.append(
                 Warn(
-                    f"The model was corrected {self.config.max_corrections} times in a row; it is not corrected again."
+                    f"{ctx.hook_name}: the model was corrected {self.config.max_corrections} times in a row; it is not corrected again."
                 )
             )
         return answers or None
