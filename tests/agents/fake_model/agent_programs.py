@@ -1,0 +1,223 @@
+"""The real agent programs: where they come from, what points each at the scripted model, and how it is run once.
+
+They are installed by npm, each version pinned, below the folder that ``HOOKTURN_AGENT_CLIS`` names (default
+``~/.cache/hookturn-agent-clis``). A program that cannot be had skips its tests, loudly. Every run has a home
+and a project of its own and a network with nothing but loopback.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from agent_run import URL
+
+HERE = Path(__file__).parent
+
+
+def folder():
+    """The folder of all programs."""
+    return Path(os.environ.get("HOOKTURN_AGENT_CLIS") or Path.home() / ".cache/hookturn-agent-clis")
+
+
+class Program:
+    """One agent program. A profile is an instance; ``configure`` and ``argv`` are what differs.
+
+    Parameters:
+        name: the agent's name, as in ``hookturn bridge NAME``.
+        package: what npm installs, with its version.
+        binary: the program below the package's folder.
+        env: what points it at the model and keeps it quiet.
+        argv: (prompt) -> its command line for one headless run.
+        node: whether the binary is a script for node.
+    """
+
+    def __init__(self, name, package, binary, env, argv, *, node=False):
+        self.name = name
+        self.package = package
+        self.binary = binary
+        self.env = env
+        self.argv = argv
+        self.node = node
+
+    def command(self):
+        """Return the words that start it; install it first where it is missing.
+
+        Skips the test when that is not possible.
+        """
+        place = folder() / self.name
+        program = place / "node_modules" / self.binary
+        if not program.exists():
+            _install(place, self.package)
+        if not program.exists():
+            pytest.skip(f"{self.package} cannot be had here: {program} is missing")
+        return ["node", str(program)] if self.node else [str(program)]
+
+
+def _install(place, package):
+    if shutil.which("npm") is None:
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "package.json").exists():
+            (place / "package.json").write_text('{"private": true}\n')
+        subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--no-save", package], cwd=place, capture_output=True,
+            timeout=600,
+        )  # fmt: skip
+
+
+CLAUDE = Program(
+    "claude-code",
+    "@anthropic-ai/claude-code@2.1.332",
+    "@anthropic-ai/claude-code-linux-x64/claude",
+    {
+        "ANTHROPIC_BASE_URL": URL,
+        "ANTHROPIC_API_KEY": "dummy-key",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_GROWTHBOOK": "1",
+    },
+    lambda prompt: [
+        "-p",
+        prompt,
+        "--model",
+        "claude-sonnet-5",
+        "--allowedTools",
+        "Bash,Read,Write,Edit,Agent,Glob",
+    ],
+)
+
+
+@cache
+def network():
+    """Return the words that start a program in a network with loopback only; skips where there is no such thing."""
+    up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    for words in (["unshare", "--net"], ["unshare", "--net", "--map-root-user"]):
+        try:
+            if subprocess.run([*words, *up, "true"], capture_output=True, timeout=30).returncode == 0:
+                return [*words, *up]
+        except OSError:
+            break
+    return None
+
+
+class Home:
+    """A user's home and project for one run.
+
+    Attributes:
+        home, project: the folders.
+        env: what every program in it gets.
+    """
+
+    def __init__(self, base):
+        self.base = base
+        self.home = base / "home"
+        self.project = base / "home/project"
+        self.project.mkdir(parents=True)
+        (self.project / "README.md").write_text("A project for tests.\n")
+        subprocess.run(["git", "init", "-q", str(self.project)], check=True)
+        self.env = {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+            "HOME": str(self.home),
+            "TERM": "dumb",
+            "LANG": "C.UTF-8",
+            "NO_COLOR": "1",
+            "CI": "1",
+            "HOOKTURN_STATE_DIR": str(base / "state"),
+            "HOOKTURN_CONFIG_DIR": str(base / "config"),
+        }
+
+    @property
+    def bridge(self):
+        """The command that an agent's configuration calls."""
+        return f"{sys.executable} -m hookturn bridge"
+
+    def hooks(self, text):
+        """Write the user's hookturn.yaml."""
+        place = self.base / "config"
+        place.mkdir(exist_ok=True)
+        (place / "hookturn.yaml").write_text(text)
+
+    def write(self, path, data):
+        """Write a JSON file below the home."""
+        place = self.home / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(data, indent=2))
+
+    def run(
+        self, program, script, *, prompt="please do the task", argv=None, env=None, limit=120, until=None
+    ):
+        """Run the program once.
+
+        Parameters:
+            program: the Program.
+            script: the model's steps.
+            prompt: what the user says.
+            argv: another command line than the profile's.
+            env: further variables.
+            limit: seconds.
+            until: a file to wait for after the program ended.
+        """
+        space = network()
+        if space is None:
+            pytest.skip("no network of its own can be made here (unshare --net)")
+        words = [*program.command(), *(argv if argv is not None else program.argv(prompt))]
+        job, result = self.base / "job.json", self.base / "result.json"
+        job.write_text(
+            json.dumps(
+                {
+                    "argv": words,
+                    "cwd": str(self.project),
+                    "env": {**self.env, **program.env, **(env or {})},
+                    "script": script,
+                    "limit": limit,
+                    "until": str(until) if until else "",
+                }
+            )
+        )
+        done = subprocess.run(
+            [*space, sys.executable, str(HERE / "agent_run.py"), str(job), str(result)],
+            capture_output=True, text=True, timeout=limit + 60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return Outcome(json.loads(result.read_text()))
+
+    @property
+    def audit(self):
+        """The project's audit trail."""
+        path = self.project / ".hookturn/audit.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Outcome:
+    """What became of a run.
+
+    Attributes:
+        code: exit code, None when it was stopped at the time limit.
+        seconds: how long it took.
+        stdout, stderr: what it printed.
+        requests: what the model was asked by the agent's own loop.
+    """
+
+    def __init__(self, result):
+        self.code = result["code"]
+        self.seconds = result["seconds"]
+        self.stdout = result["stdout"]
+        self.stderr = result["stderr"]
+        self.all_requests = result["requests"]
+        self.requests = [row["body"] for row in self.all_requests if "body" in row and not row["aside"]]
+
+    def request(self, number):
+        """Return a request of the agent's loop as text."""
+        return json.dumps(self.requests[number], ensure_ascii=False)
