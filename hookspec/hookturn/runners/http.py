@@ -156,12 +156,14 @@ def send(
 
 def _read(line: _Line, method: str) -> Reply:
     """Read an answer."""
-    from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+    from http.client import HTTPException, HTTPResponse, IncompleteRead, LineTooLong, RemoteDisconnected
 
     response = HTTPResponse(line, method=method)  # type: ignore[arg-type]
     try:
         line.at("waiting for the answer", LONGEST_HEAD)
         response.begin()
+        if line.ended:  # http.client takes a head that is cut off for a whole one
+            raise IncompleteRead(b"")
         fields = response.msg.items()
         line.at("reading the answer", None)
         body = _body(response)
@@ -169,6 +171,8 @@ def _read(line: _Line, method: str) -> Reply:
         raise Failed("the connection was closed without an answer") from None
     except IncompleteRead:
         raise Failed("the answer was cut off") from None
+    except LineTooLong:
+        raise _too_long() from None
     except (HTTPException, ValueError) as error:
         raise Failed(f"the answer is no HTTP ({type(error).__name__})", again=False) from None
     except OSError as error:
@@ -205,6 +209,7 @@ class _Line(RawIOBase):
         self._socket: Any = None
         self._phase = ""
         self._left: int | None = None  # bytes that may still be read, None for any number
+        self.ended = False  # the other side sends no more
 
     def at(self, phase: str, most: int | None = None) -> None:
         """Note what is going on, and how many bytes may be read at it."""
@@ -349,7 +354,7 @@ class _Line(RawIOBase):
         """Read what there is, once there is something; 0 at the end."""
         while True:
             if self._left is not None and self._left <= 0:
-                raise Failed(f"the head of the answer is longer than {LONGEST_HEAD:,} bytes", again=False)
+                raise _too_long()
             if monotonic() >= self._end:
                 raise Late(f"time was over while {self._phase}")
             try:
@@ -362,6 +367,7 @@ class _Line(RawIOBase):
                 continue
             if self._left is not None:
                 self._left -= count
+            self.ended = count == 0
             return count
 
     def readable(self) -> bool:
@@ -395,6 +401,10 @@ class _Line(RawIOBase):
                 raise Stopped("the request was stopped")
             if fd in ready:
                 return ready[fd]
+
+
+def _too_long() -> Failed:
+    return Failed(f"the head of the answer is longer than {LONGEST_HEAD:,} bytes", again=False)
 
 
 def _waits_for(error: OSError, usual: int) -> int:
