@@ -128,3 +128,36 @@ def told(transcript):
         return Told(transcript(source, **options).steps())
 
     return steps
+
+
+@pytest.fixture
+def claude(tmp_path, monkeypatch):
+    """A trusted project with Claude Code's hook files and a home of its own."""
+    import importlib.util
+    import os
+    from pathlib import Path
+
+    from hookturn import paths
+    from hookturn.project.layers import PROJECT_VARIABLES
+
+    spec = importlib.util.spec_from_file_location(
+        "claude_project", Path(__file__).parent / "claude_project.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made = module.ClaudeProject(tmp_path)
+    made.handler, made.group = module.handler, module.group
+    managed = tmp_path / "managed"
+    managed.mkdir(mode=0o755)
+    monkeypatch.setattr(paths, "MANAGED_CONFIG", str(managed / "hookturn.yaml"))
+    monkeypatch.setattr("hookturn.project.layers.MANAGED_OWNER", os.geteuid())
+    monkeypatch.setattr(
+        "hookturn.agents.claude_code.config.MANAGED",
+        dict.fromkeys(("linux", "darwin"), str(managed / "managed-settings.json")),
+    )
+    monkeypatch.setenv("HOME", str(made.home))
+    for name in (*PROJECT_VARIABLES, "CLAUDE_CONFIG_DIR", "HOOKTURN_RUNNING"):
+        monkeypatch.delenv(name, raising=False)
+    yield made
+    for engine in made.engines:
+        engine.close()

@@ -1,0 +1,149 @@
+"""The ``if`` of a handler: one permission rule, such as ``Bash(git *)``, that a tool call must fit.
+
+Source: the hooks and permissions pages of Claude Code's documentation: each simple command of a line is looked at,
+and a line that cannot be told apart always fits, so that a guard is asked rather than not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .calls import Input, names_of
+from .tools import TOOLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...spec.events import ToolEvent
+
+_RULE = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\s*[A-Za-z_][A-Za-z0-9_]*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"])*\s+")
+
+
+class BadRule(ValueError):
+    """The text is no permission rule."""
+
+
+class Condition:
+    """One permission rule.
+
+    Parameters:
+        text: the rule as written: a tool's name, or a name with a pattern in brackets.
+        project: the folder that ``/path`` starts from.
+
+    Raises:
+        BadRule: for anything else.
+    """
+
+    __slots__ = ("pattern", "project", "text", "tool")
+
+    def __init__(self, text: str, project: str = "") -> None:
+        found = _RULE.fullmatch(text)
+        if found is None:
+            raise BadRule(f"{text[:60]!r} is no permission rule")
+        self.text = text
+        self.project = project
+        self.tool: str = found[1]
+        self.pattern: str | None = found[2] if found[2] not in (None, "", "*") else None
+
+    @property
+    def known(self) -> bool:
+        """Whether Claude Code has a tool of this name, or it may be one of an MCP server."""
+        return self.tool in TOOLS or self.tool.startswith("mcp__")
+
+    def fits(self, event: ToolEvent) -> bool:
+        """Tell whether a call fits the rule."""
+        if not self._concerns(event):
+            return False
+        if self.pattern is None:
+            return True
+        if event.kind == "bash":
+            return self._fits_command(event.command)
+        if self.pattern.startswith("domain:") and event.urls:
+            return any(self._fits_host(url) for url in event.urls)
+        if event.paths and event.kind in ("read", "write", "search"):
+            return any(self._fits_path(path, event.cwd) for path in event.paths)
+        return any(_glob(self.pattern, text) for text in _strings(Input(event).value))
+
+    def _concerns(self, event: ToolEvent) -> bool:
+        names = names_of(event)
+        if self.tool in names:
+            return True
+        if self.tool.startswith("mcp__"):  # a server alone, or a glob, covers its tools
+            server = self.tool if "__" in self.tool[5:] else f"{self.tool}__*"
+            return any(_glob(server, name) for name in names)
+        return False
+
+    def _fits_command(self, line: str) -> bool:
+        from ...engine.shell import split
+
+        assert self.pattern is not None
+        pattern = self.pattern
+        if pattern.endswith(":*"):  # the older way to write a prefix
+            pattern = f"{pattern[:-2]} *"
+        parts = split(line)
+        if not parts.complete:
+            return True
+        texts = [line, *(text for command in parts.commands for text in command.forms)]
+        return any(_fits_text(pattern, text) for text in texts)
+
+    def _fits_host(self, url: str) -> bool:
+        from urllib.parse import urlsplit
+
+        assert self.pattern is not None
+        wanted = self.pattern.removeprefix("domain:").strip().lower()
+        try:
+            host = (urlsplit(url).hostname or "").lower()
+        except ValueError:
+            return True  # an address that cannot be read: better asked than not
+        return _glob(wanted, host)
+
+    def _fits_path(self, path: str, cwd: str) -> bool:
+        from os.path import expanduser
+
+        assert self.pattern is not None
+        pattern = self.pattern
+        if pattern.startswith("//"):
+            return _glob(pattern[1:], path)
+        if pattern.startswith("~"):
+            return _glob(expanduser(pattern), path)
+        if pattern.startswith("/") and self.project and _glob(self.project + pattern, path):
+            return True
+        if _glob(pattern, path):
+            return True
+        pattern = pattern.removeprefix("./")
+        inside = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+        if "/" not in pattern:  # a name alone counts in every folder
+            return _glob(pattern, path.rpartition("/")[2])
+        return _glob(pattern, inside)
+
+
+def _fits_text(pattern: str, text: str) -> bool:
+    """A blank before the last star: the words must end there, or go on after a blank."""
+    while True:
+        if _glob(pattern, text) or (pattern.endswith(" *") and _glob(pattern[:-2], text.rstrip())):
+            return True
+        assignment = _ASSIGNMENT.match(text)
+        if assignment is None:
+            return False
+        text = text[assignment.end() :]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings(item)
+
+
+def _glob(pattern: str, text: str) -> bool:
+    """Match the whole text; only ``*`` is special."""
+    from ...engine.match import glob_match
+
+    return glob_match(re.sub(r"([\[?])", r"[\1]", pattern), text)
