@@ -31,6 +31,21 @@ def place(path: str, event: Event, ctx: Context) -> Place:
     return os.path.abspath(os.path.join(base, path)), base
 
 
+def session_name(session_id: str) -> str:
+    """Return the id of a session or an agent as it is stored, also in names of files: one with a secret is hashed.
+
+    Parameters:
+        session_id: any text.
+    """
+    from hookturn.redact import find
+
+    if not find(session_id):
+        return session_id
+    from hashlib import sha256
+
+    return f"secret-{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 def state_folder(project: str) -> str:
     """Return the project's folder in the user's state folder; it may not exist yet."""
     from hookturn.paths import project_hash, state_root

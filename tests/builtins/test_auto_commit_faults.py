@@ -209,3 +209,45 @@ def test_a_full_disk(tmp_path: Path, target: str) -> None:
         assert failed
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("include_shell", [False, True])
+def test_a_state_folder_that_cannot_be_used_costs_one_warning_and_no_commit(
+    tmp_path: Path, include_shell: bool
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "base")):
+        subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words], cwd=project, check=True
+        )
+    state = tmp_path / "state"
+    state.write_text("a file where the folder should be")
+    config = plugin.Config()
+    config.every, config.include_shell = 2, include_shell
+    warned: list[str] = []
+    with Engine(project_dir=project, state_dir=state) as engine:
+        engine.register(plugin(config), "auto-commit", layer="builtin")
+        for turn in range(1, 5):
+            path = project / f"{turn}.txt"
+            path.write_text("text")
+            for event in (
+                events.UserPromptSubmit(prompt=f"make {turn}", session_id="s", cwd=str(project)),
+                events.TurnStart(session_id="s", turn=turn, cwd=str(project)),
+                events.PostToolExecution(
+                    tool="write", args={"path": str(path)}, status="ok", session_id="s", cwd=str(project)
+                ),
+                events.TurnComplete(text="done", session_id="s", turn=turn, cwd=str(project)),
+            ):
+                out = engine.fire(event)
+                assert not out.failures
+                warned += out.warnings
+    assert [text for text in warned if "state folder" in text] == [
+        next(text for text in warned if "The state folder cannot be written" in text)
+    ]
+    log = subprocess.run(
+        ["git", "log", "--format=%s", "--name-only"], cwd=project, capture_output=True, check=True
+    )
+    assert [line for line in log.stdout.decode().split("\n") if line] == [
+        "make 4", "3.txt", "4.txt", "make 2", "1.txt", "2.txt", "base"
+    ]  # fmt: skip

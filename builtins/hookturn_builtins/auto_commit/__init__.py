@@ -11,7 +11,8 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
-from ..places import state_folder
+from ..places import session_name, state_folder
+from ..remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class AutoCommit:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self._remembered = Remembered()
 
     @hookimpl
     def on_session_start(self, event: SessionStart, ctx: Context) -> Answer | None:
@@ -133,7 +135,7 @@ class AutoCommit:
 
         line = summary(event.prompt)
         if line:
-            with ctx.state as state:
+            with self._remembered.change(ctx) as state:
                 state["prompts"] = [*state.get("prompts", []), line][-MAX_PROMPTS:]
 
     @hookimpl
@@ -141,7 +143,7 @@ class AutoCommit:
         """Note what is changed already: of the rest, shell commands' changes are the session's."""
         if self.config.include_shell and not event.agent_id and not event.dry_run:
             changed = self._changed(ctx)
-            with ctx.state as state:
+            with self._remembered.change(ctx) as state:
                 state["dirty"] = changed
                 state["shell"] = False
 
@@ -151,16 +153,25 @@ class AutoCommit:
         if event.status in ("denied", "replied"):
             return
         if event.kind == "write":
-            with ctx.state as state:
+            with self._remembered.change(ctx) as state:
                 _touch(state, _absolute(event.paths, event.cwd))
         elif self.config.include_shell:
-            ctx.state.set("shell", True)
+            with self._remembered.change(ctx) as state:
+                state["shell"] = True
 
     @hookimpl(trylast=True)
-    def on_turn_complete(self, event: TurnComplete, ctx: Context) -> Answer | None:
+    def on_turn_complete(self, event: TurnComplete, ctx: Context) -> list[Answer] | None:
         """Commit, if it is time."""
+        said = self._complete(event, ctx)
+        notice = self._remembered.notice()
+        if notice:
+            ctx.log.warning("{}", notice)
+        answers: list[Answer] = [Warn(f"auto-commit: {notice}")] if notice else []
+        return [*answers, *([said] if said is not None else [])] or None
+
+    def _complete(self, event: TurnComplete, ctx: Context) -> Answer | None:
         shell = self._shell(event, ctx)
-        with ctx.state as state:
+        with self._remembered.change(ctx) as state:
             _touch(state, [*_absolute(event.edited_files, event.cwd), *shell])
             if event.agent_id:
                 return None  # the turn that it is part of goes on
@@ -194,7 +205,7 @@ class AutoCommit:
         if dropped:
             result.notes.append(f"{dropped:,} touched files were too many to remember.")
         if result.outcome in ("committed", "nothing to do", "would commit"):
-            with ctx.state as state:
+            with self._remembered.change(ctx) as state:
                 kept = state.get("touched", {})
                 # What another tool touched meanwhile waits for the next time.
                 state["touched"] = {path: n for path, n in kept.items() if n != touched.get(path)}
@@ -215,7 +226,7 @@ class AutoCommit:
 
         from . import journal
 
-        record = {"session_id": event.session_id, "turn": event.turn, **result.to_json()}
+        record = {"session_id": session_name(event.session_id), "turn": event.turn, **result.to_json()}
         try:
             if event.dry_run:
                 journal.append(ctx.output_dir, record)
@@ -229,10 +240,16 @@ class AutoCommit:
 
     def _shell(self, event: TurnComplete, ctx: Context) -> list[str]:
         """Return what shell commands of this turn changed."""
-        if not self.config.include_shell or event.agent_id or event.dry_run or not ctx.state.get("shell"):
+        if (
+            not self.config.include_shell
+            or event.agent_id
+            or event.dry_run
+            or not self._remembered.get(ctx, "shell")
+        ):
             return []
-        dirty, now = ctx.state.get("dirty"), self._changed(ctx)
-        ctx.state.set("shell", False)
+        dirty, now = self._remembered.get(ctx, "dirty"), self._changed(ctx)
+        with self._remembered.change(ctx) as state:
+            state["shell"] = False
         if dirty is None or now is None:
             ctx.log.warning("what shell commands changed is not known and will not be committed")
             return []

@@ -7,6 +7,8 @@ import re
 
 from hookturn.paths import open_private, safe_component
 
+from ..places import session_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +64,7 @@ def ref_component(session_id: str) -> str:
 
     Source: https://git-scm.com/docs/git-check-ref-format
     """
-    name = safe_component(session_id)
+    name = safe_component(session_name(session_id))
     if ".." in name or name.endswith(".lock"):
         from hashlib import sha256
 

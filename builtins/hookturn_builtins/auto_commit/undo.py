@@ -13,6 +13,7 @@ from hookturn import HookturnError
 from hookturn.paths import hookturn_dir
 
 from ..console import printable
+from ..places import session_name
 from . import journal
 from .git import Git, Stop, find, paths_file, status
 from .message import listed
@@ -100,7 +101,7 @@ def _last(project: str, session: str) -> Mapping[str, Any]:
     undone: set[Any] = set()
     record: Mapping[str, Any]
     for record in reversed(journal.read(os.path.join(project, ".hookturn"))):
-        if session and record.get("session_id") != session:
+        if session and record.get("session_id") not in (session, session_name(session)):
             continue
         commit, ref = record.get("commit"), record.get("ref")
         if record.get("outcome") == "undone":

@@ -14,6 +14,8 @@ from linecache import getline
 from hookturn import __version__, redact
 from hookturn.spec.record import safe_text
 
+from ..places import session_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -75,7 +77,7 @@ def make(event: Error, key: bytes, max_chars: int) -> dict[str, Any]:
         "tool": clean(event.tool, NAME),
         "hook": clean(event.hook, NAME),
         "call_id": clean(event.call_id, NAME),
-        "session_id": event.session_id[:NAME],
+        "session_id": session_name(event.session_id)[:NAME],
         "agent": clean(event.agent, NAME),
         "agent_id": clean(event.agent_id, NAME),
         "turn": min(event.turn, 2**53),

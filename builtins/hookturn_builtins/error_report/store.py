@@ -5,6 +5,7 @@ from __future__ import annotations
 from json import dumps, loads
 
 from ..database import Database, open_to_read, sqlite_text
+from ..places import session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Store:
 def _session(session: str) -> str:
     from .record import NAME
 
-    return sqlite_text(session[:NAME])
+    return sqlite_text(session_name(session)[:NAME])
 
 
 def read(path: str, session: str = "") -> list[dict[str, Any]]:

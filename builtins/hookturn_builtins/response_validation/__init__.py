@@ -211,7 +211,7 @@ class ResponseValidation:
         answers: list[Answer] = []
         notice = self._remembered.notice()
         if notice:
-            answers.append(Warn(notice))
+            answers.append(Warn(f"{ctx.hook_name}: {notice}"))
         slow = [finding.slow for finding in new if finding.slow]
         if slow:
             with self._remembered.change(ctx) as state:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
-from ..places import TRIED
+from ..places import TRIED, session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,10 +123,11 @@ class SessionSummary:
         above = ctx.output_dir if dry_run else os.path.join(project, ".hookturn")
         if len(self._journals) >= MAX_OPEN:
             self._journals.pop(next(iter(self._journals))).close()
+        name = session_name(session_id)
         journal = self._journals[key] = Journal(
-            os.path.join(above, FOLDER, safe_component(session_id)),
+            os.path.join(above, FOLDER, safe_component(name)),
             above if dry_run else project,
-            session_id,
+            name,
             self.config,
             project="" if dry_run else project,
         )

@@ -7,6 +7,7 @@ import os
 from hookturn import HookturnError
 
 from ..console import count, emit, newest, printable, project_file
+from ..places import session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _find(session: str, project: str | None) -> tuple[str, str]:
         if not names:
             raise HookturnError(f"{place} has no session yet")
         return max((os.path.join(place, name) for name in names), key=_changed), base
-    exact = safe_component(session)
+    exact = safe_component(session_name(session))
     if exact in names:
         return os.path.join(place, exact), base
     found = sorted(name for name in names if name.startswith(session))

@@ -13,7 +13,7 @@ from hookturn import redact
 from hookturn.paths import hookturn_dir, open_private, private_dir
 from hookturn.spec.record import jsonable
 
-from ..places import project_key
+from ..places import project_key, session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Journal:
     Parameters:
         folder: the session's own folder; it is made at the first line.
         base: a folder that is trusted as it is.
-        session_id: the session's id, which the folder's name may not tell.
+        session_id: the session's id, without secrets; the folder's name may not tell it.
         config: the plugin's settings.
         project: the project's folder, or "" in a dry run, which may write nowhere else.
     """
@@ -88,7 +88,7 @@ class Journal:
             self._key = project_key(self._project, dry_run=not self._project)
         line: dict[str, Any] = {"e": "said", "time": event.time, "turn": event.turn}
         if event.agent_id:
-            line["agent_id"] = event.agent_id
+            line["agent_id"] = session_name(event.agent_id)
         if note is not None:
             # As it went on: what a hook took out of a text must not turn up here.
             note(self, line, event.after)
