@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SHORT = 5
 """Characters below which a result counts as empty."""
 
+READERS = ("bash", "read", "search", "fetch")
+"""Kinds of tools whose results are others' texts: what these say of JSON is content."""
+
 HEAD = 1_000
 """Characters of a result that are looked at: later ones are content."""
 
@@ -63,7 +66,7 @@ def of_tool(event: PostToolExecution, text: str) -> Iterator[tuple[str, bool]]:
         # A result may quote the file: where the tool says that it went well, its first line counts.
         words = head if event.status == "error" else head.partition("\n")[0][:200]
         yield "edit_error", _EDIT.search(words) is not None
-    if event.kind not in ("bash", "read", "search", "fetch"):
+    if event.kind not in READERS and event.tool != "look_at":
         yield "json_error", _JSON.search(head) is not None
     # Commands and edits that went well may say nothing.
     if not (event.status == "ok" and event.kind in ("bash", "write")):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The order of ASCII in the Unicode root collation (CLDR): punctuation, symbols, digits, letters.
-_ORDER = {character: place for place, character in enumerate("_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789")}
+_ORDER = {character: place for place, character in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789")}
 _LETTERS = 1_000
 _OTHERS = 10_000
 
