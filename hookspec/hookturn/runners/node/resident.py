@@ -7,6 +7,7 @@ from threading import Lock, RLock
 from time import monotonic
 from weakref import WeakSet, WeakValueDictionary, finalize
 
+from ...spec.errors import EventError
 from ...spec.record import Record
 from ..outside import look_of
 from ..wire import FailedToStart, NoAnswer
@@ -337,12 +338,15 @@ class Module:
             "env": self._changes(env, process),
         }
         data = self._exchange(process, "call", names[0], body, end, timeout, ask, stop)
-        return Result(
-            ran=data.get("ran") is True,
-            value=data.get("value"),
-            effects=tuple((str(kind), str(text)) for kind, text in data.get("effects", ())),
-            payload=data.get("payload") or {},
-        )
+        try:
+            return Result(
+                ran=data.get("ran") is True,
+                value=data.get("value"),
+                effects=tuple((str(kind), str(text)) for kind, text in data.get("effects", ())),
+                payload=data.get("payload") or {},
+            )
+        except (EventError, TypeError, ValueError) as error:
+            raise NoAnswer(f"{self._source}: what {names[0]} returned: {error}") from None
 
     async def acall(
         self,
@@ -429,7 +433,8 @@ class Module:
         if self._log is None:
             return
         data = json.loads(text)
-        self._log(str(data.get("level")), _printable(str(data.get("text"))))
+        if isinstance(data, dict) and data.get("level") in ("debug", "info", "warning", "error"):
+            self._log(data["level"], _printable(str(data.get("text"))))
 
     def _load(
         self, env: Mapping[str, str], end: float, timeout: float, stop: Stop | None
@@ -501,7 +506,6 @@ class Module:
         self, process: Process, box: Box, number: int, what: str, end: float, timeout: float,
         ask: Callable[[dict[str, Any]], Any] | None,
     ) -> dict[str, Any]:  # fmt: skip
-        import json
         from queue import Empty
 
         while True:
@@ -510,24 +514,34 @@ class Module:
             except Empty:
                 raise self._late(timeout, "the module was stopped") from None
             if kind == "done":
-                try:
-                    data: dict[str, Any] = json.loads(text)
-                except (ValueError, RecursionError) as error:
-                    raise NoAnswer(f"{self._source}: what {what} returned cannot be read: {error}") from None
-                return data
+                return self._read(text, what)
             if kind == "log":
                 self.note(text)
             elif kind == "ask":
-                self._tell(process, number, json.loads(text), ask, end)
+                self._tell(process, number, self._read(text, what), ask, end)
             elif kind == "stop":
                 self._stop(process, box, number, what)
                 raise NoAnswer(f"{self._source}: it was stopped")
             elif kind == "dead":
                 raise NoAnswer(f"{self._source}: {process.ended}")
             elif kind == "lost":
-                raise NoAnswer(f"{self._source}: {json.loads(text)['why']}")
+                raise NoAnswer(f"{self._source}: {self._read(text, what).get('why')}")
             else:
-                raise self._failure(json.loads(text), what)
+                raise self._failure(self._read(text, what), what)
+
+    def _read(self, text: bytes, what: str) -> dict[str, Any]:
+        """Return a line's data. A module that spoils its own JSON can make it anything."""
+        import json
+
+        try:
+            data = json.loads(text)
+        except RecursionError:
+            raise NoAnswer(f"{self._source}: what {what} returned is nested too deep") from None
+        except ValueError:
+            data = None
+        if not isinstance(data, dict):
+            raise NoAnswer(f"{self._source}: {what} gave something that cannot be read")
+        return data
 
     def _tell(
         self, process: Process, number: int, question: dict[str, Any],
@@ -583,13 +597,19 @@ class Module:
         """Kill what the module started: a thread's end leaves its children alone."""
         from contextlib import suppress
         from signal import SIGKILL
+        from time import sleep
 
         from ...platform import family
-        from ..process import NOBODY
+        from ..process import KILLING, NOBODY
 
-        for pid in family(NOBODY, self._mark.encode(), {}) or ():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, SIGKILL)
+        end = monotonic() + KILLING
+        while left := family(NOBODY, self._mark.encode(), {}):
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, SIGKILL)
+            if monotonic() > end:
+                break
+            sleep(0.002)
 
     def _changes(self, env: Mapping[str, str], process: Process) -> dict[str, str | None] | None:
         """Return how a call's environment differs from the process's own."""

@@ -39,8 +39,9 @@ function log(level, text, call = current.getStore()) {
   if (room < 0) return;
   const all = String(text);
   room -= all.length + 20;
-  if (room >= 0) post('log', call, { level, text: all });
-  else post('log', call, { level: 'warning', text: 'it printed more than a call may; the rest is dropped' });
+  const told = room >= 0 ? [level, all] : ['warning', 'it printed more than a call may; the rest is dropped'];
+  // Without a prototype: a module may have spoilt that of all objects.
+  post('log', call, { __proto__: null, level: told[0], text: told[1] });
 }
 
 function post(kind, call, value) {
@@ -116,6 +117,15 @@ function strict(key, value) {
   return value;
 }
 
+// Errors of ours, told from those of a module by identity: to look at one that a module threw may run its code.
+const ours = new WeakMap(); // error -> kind
+
+function refusal(kind, message) {
+  const error = new Error(message);
+  ours.set(error, kind);
+  return error;
+}
+
 function pack(value, what) {
   try {
     const text = stringify(value, strict);
@@ -124,7 +134,7 @@ function pack(value, what) {
     }
     return text ?? 'null';
   } catch (error) {
-    throw Object.assign(new TypeError(`${what} cannot be sent: ${String(error.message).split('\n')[0]}`), { unsent: true });
+    throw refusal('answer', `${what} cannot be sent: ${describe(error).message.replace(/^TypeError: /, '').split('\n')[0]}`);
   }
 }
 
@@ -231,11 +241,10 @@ async function run(id, until, body) {
   } catch (error) {
     printed.flush();
     complained.flush();
-    const { message, place } = describe(error);
-    const kind = error?.unsent ? 'answer' : error?.missing ? 'missing' : 'threw';
     call.over = true;
-    const plain = kind === 'threw' ? message : error.message;
-    port.postMessage(['fail', id, stringify({ kind, message: plain, place: kind === 'threw' ? place : '' })]);
+    const kind = ours.get(error);
+    const told = kind ? { __proto__: null, kind, message: error.message } : { __proto__: null, kind: 'threw', ...describe(error) };
+    port.postMessage(['fail', id, stringify(told)]);
   }
 }
 
@@ -244,7 +253,7 @@ async function handle(call, { names, general: any, needed, payload, context, env
   const handler = find(names) ?? (any ? general : null);
   if (!handler) {
     if (!needed) return '{"ran":false}';
-    throw Object.assign(new Error(found.handlers.join(', ')), { missing: true });
+    throw refusal('missing', found.handlers.join(', '));
   }
   const effects = [];
   const effect = (kind, words) => {
