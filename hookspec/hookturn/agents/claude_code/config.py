@@ -51,6 +51,7 @@ _PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PL
 _PLACE_IN_LINE = re.compile(
     r"\$(?:\{CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)(?::?-[^}]*)?\}|CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)\b)"
 )
+_MARKS = ("@hookturn-project@", "@hookturn-plugin@")
 _HEADER_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
@@ -560,7 +561,9 @@ def _for_http(entry: HookEntry) -> HookEntry:
     if entry.layer == "project":
         return entry
     given = entry.network
-    network = Network([*(item.text for item in given.allow), *_LOOPBACK] if given is not None else [*_LOOPBACK])
+    network = Network(
+        [*(item.text for item in given.allow), *_LOOPBACK] if given is not None else [*_LOOPBACK]
+    )
     network.proxy = given.proxy if given is not None else None
     return entry.but(network=network)
 
@@ -636,15 +639,17 @@ def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:
 
     from ...runners.programs import find_program, find_script
 
-    root = entry.extra.get("plugin_root") or project
-    if any(c in checks.without_quoted(line, keep_double=True) for c in "|&;<>()`\\*?[]#{!\n") and not (
-        _PLACE_IN_LINE.search(line)
+    if not _PLACE_IN_LINE.search(line) and set("|&;<>()`\\*?[]#{!\n") & set(
+        checks.without_quoted(line, keep_double=True)
     ):
         return
     try:
-        words = shlex.split(_PLACE_IN_LINE.sub(lambda match: root.replace(" ", r"\ "), line))
-    except ValueError:
+        # The folders are put in behind the splitting: they may have blanks.
+        words = shlex.split(_PLACE_IN_LINE.sub(lambda match: _marked(match[0]), line))
+    except ValueError:  # an open quote
         return
+    root = entry.extra.get("plugin_root", "")
+    words = [word.replace(_MARKS[0], project).replace(_MARKS[1], root) for word in words]
     while words and re.match(r"[A-Za-z_]\w*=", words[0]):
         words = words[1:]
     if not words or any(set(word) & set("|&;<>$`*?") for word in words[:3]):
@@ -659,3 +664,7 @@ def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:
         script = os.path.join(project, os.path.expanduser(words[at]))
         if not os.path.isfile(script):
             yield command.Wrong(f"{script} does not exist", "Correct the path.", certain=False)
+
+
+def _marked(place: str) -> str:
+    return _MARKS["PLUGIN_ROOT" in place]
