@@ -140,7 +140,7 @@ def test_every_fire_gets_what_is_left_of_the_hosts_time(make, coroutine):
     guard = says("pre_tool_execution", Deny("guarded"), guard=True)
     with make(slow, guard, threaded=True).session() as session, session.turn() as turn:
         start = time.monotonic()
-        session.until(start + 0.5)
+        session.until(start + 3)
         call = turn.begin_tool("c1", "Bash", {})
         assert time.monotonic() - start < 30
     assert (call.decision, call.reason) == ("deny", "guarded")  # guards keep a share of the time
@@ -171,3 +171,35 @@ def test_payloads_of_the_host_reach_sub_agents_errors_and_the_end(make):
     session.fail("RateLimit", "too many", raw={"from": "fail"})
     session.end("other", raw={"from": "end"})
     assert [hook.seen[-1].raw for hook in hooks] == [{"from": "start"}, {"from": "fail"}, {"from": "end"}]
+
+
+def test_sub_agents_in_the_background_outlive_their_turn(make):
+    posts, ends = says("post_tool_execution", None), says("on_turn_complete", None)
+    with make(posts, ends).session(session_id="s", persist=True) as session:
+        turn = session.turn().begin()
+        for name in ("a1", "a2"):
+            turn.subagent("worker", name).begin().begin_tool(f"call of {name}", "Bash", {})
+        turn.complete("launched", keep=["a1"])
+        assert [(end.agent_id, end.text) for end in ends.seen] == [("a2", ""), ("", "launched")]
+        assert [post.call_id for post in posts.seen] == ["call of a2"]
+        sub = session.open_turn("a1")
+        sub.end_tool("call of a1", result="done")
+        sub.complete("found it")
+        session.subagent("late", "a3").begin().complete()
+    assert [(post.call_id, post.status) for post in posts.seen] == [
+        ("call of a2", "unknown"),
+        ("call of a1", "ok"),
+    ]
+    assert [end.agent_id for end in ends.seen] == ["a2", "", "a1", "a3"]
+    assert ends.seen[2].turn == ends.seen[3].turn == 1
+
+
+async def test_sub_agents_in_the_background_of_a_coroutine(make):
+    ends = says("on_turn_complete", None)
+    async with make(ends).session() as session:
+        turn = await session.turn().begin()
+        await turn.subagent("worker", "a1").begin()
+        await turn.complete("launched", keep=["a1"])
+        await session.open_turn("a1").complete("found it")
+        await (await session.subagent("late", "a2").begin()).complete()
+    assert [end.agent_id for end in ends.seen] == ["", "a1", "a2"]

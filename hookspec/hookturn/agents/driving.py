@@ -146,7 +146,8 @@ class Course:
         session, moment, said = self.session, self.moment, self.said
         left = session.open_turn()
         if left is not None:  # the agent was interrupted: it tells no end of such turns
-            said.warnings += left.complete(final=True).warnings
+            others = [key for key in session.open_turns if key]  # they may go on in the background
+            said.warnings += left.complete(final=True, keep=others).warnings
         prompt = session.submit(moment.text, raw=self.raw)
         said.warnings += prompt.warnings
         if prompt.text != moment.text:
@@ -175,11 +176,10 @@ class Course:
         """Return the open turn of the moment's agent; begin what the agent never told of."""
         self._started()
         session, moment = self.session, self.moment
-        main = self._opened("", lambda: session.turn(override=True))
         if not moment.agent_id:
-            return main
+            return self._opened("", lambda: session.turn(override=True))
         raw = self.raw if self.row.does == "subagent_start" else None
-        return self._opened(moment.agent_id, lambda: main.subagent(moment.agent, moment.agent_id, raw=raw))
+        return self._opened(moment.agent_id, lambda: session.subagent(moment.agent, moment.agent_id, raw=raw))
 
     def _opened(self, agent_id: str, make: Callable[[], Turn]) -> Turn:
         turn = self.session.open_turn(agent_id)
@@ -232,7 +232,10 @@ class Course:
 
     def _turn_end(self) -> None:
         turn, moment, said = self._turn(), self.moment, self.said
-        if not self._host_value("responses") and moment.text:
+        with self._host() as host:
+            told = host.get("responses", 0)
+            host["responses"] = 0
+        if not told and moment.text:
             response = turn.model_response(
                 moment.text, raw=self.raw
             )  # the agent told of no answer of the model
@@ -241,7 +244,7 @@ class Course:
 
     def _complete(self, turn: Turn, text: str) -> None:
         said = self.said
-        end = turn.complete(text, final="again" not in self.row.can, raw=self.raw)
+        end = turn.complete(text, final="again" not in self.row.can, keep=self.moment.running, raw=self.raw)
         said.warnings += end.warnings
         if end.again is not None:
             said.again = end.again
@@ -253,7 +256,9 @@ class Course:
     def _turn_failed(self) -> None:
         turn, moment = self._turn(), self.moment
         turn.fail(moment.reason or "error", moment.error or moment.text, phase="model", raw=self.raw)
-        self.said.warnings += turn.complete(moment.text, final=True, raw=self.raw).warnings
+        self.said.warnings += turn.complete(
+            moment.text, final=True, keep=moment.running, raw=self.raw
+        ).warnings
 
     def _subagent_start(self) -> None:
         self._context(self._turn())
@@ -308,6 +313,8 @@ class Course:
         said.warnings += call.warnings
         if call.denied_by:
             said.refuse(call.message, call.denied_by)
+            if call_id in self.session.open_calls(moment.agent_id):
+                turn.end_tool(call_id, "denied", result=call.message, by=call.denied_by, reason=call.reason)
         elif call.decision:
             said.decision, said.reason = call.decision, call.reason
 

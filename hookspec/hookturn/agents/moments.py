@@ -114,7 +114,7 @@ class Moment(_Part):
         mcp: (server, tool) where the name does not say it.
         result, status, error: how the call ended.
         duration: seconds, or None.
-        calls: at a batch's end: ids of its calls.
+        running: at a turn's end: ids of sub-agents that go on in the background.
         message_id: of a message that comes in pieces.
         last: whether this is the message's last piece.
         properties: of other events: what on_event hooks see.
@@ -137,7 +137,7 @@ class Moment(_Part):
     status: str = "ok"
     error: str = ""
     duration: Any = None
-    calls: list[str] = []
+    running: list[str] = []
     message_id: str = ""
     last: bool = True
     properties: dict[str, Any] = {}

@@ -23,7 +23,7 @@ from .session_state import KEPT_CALLS, KEPT_ROWS, add_usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Collection, Generator, Mapping
     from typing import Any
 
     from ..spec.answers import Recover
@@ -332,7 +332,14 @@ class Lifecycle:
         return Response(out.event.text, out)  # type: ignore[attr-defined]
 
     def complete(
-        self, agent_id: str, text: str, *, result: Any = None, leaving: bool = False, raw: Any = None
+        self,
+        agent_id: str,
+        text: str,
+        *,
+        result: Any = None,
+        leaving: bool = False,
+        keep: Collection[str] = (),
+        raw: Any = None,
     ) -> Steps[End]:
         """Close what is open, fire on_turn_complete and, when the turn has really ended, post_turn.
 
@@ -341,13 +348,14 @@ class Lifecycle:
             text: the final answer.
             result: the host's own result object.
             leaving: the host goes whatever hooks say: a Continue has no effect.
+            keep: sub-agents that go on in the background.
             raw: the host's own payload.
         """
         turn = self.turn_of(agent_id)
         interrupted: BaseException | None = None
         open_ones: list[Steps[Any]] = []
         if not agent_id:
-            inner = [key for key in self.state.get("turns", {}) if key]
+            inner = [key for key in self.state.get("turns", {}) if key and key not in keep]
             open_ones += [self.complete(key, "", leaving=True) for key in reversed(inner)]
         open_ones += [self.end_tool(agent_id, call_id, status="unknown") for call_id in list(turn["open"])]
         for closing in open_ones:

@@ -17,7 +17,7 @@ from .session_state import SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
@@ -77,6 +77,8 @@ class _Common:
                 tools=tools if tools is not None else engine.tools,
                 transcript_path=transcript_path,
             )
+        elif env is not None:
+            known.env = env  # of this caller, not of the one before
         self._state = known
         self._life = Lifecycle(engine, known, attached=attached, dry_run=dry_run, can_prompt=can_prompt)
         self._about = (source, model, provider, raw)
@@ -84,7 +86,7 @@ class _Common:
         self.env: dict[str, str] = {}
         self.warnings: list[str] = []
         if attached:
-            engine._sessions[self.id] = known
+            engine._attached(known)
 
     @property
     def agent(self) -> str:
@@ -292,6 +294,10 @@ class Session(_Common):
         if found is None:
             return None
         return Turn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
+
+    def subagent(self, name: str, agent_id: str, *, raw: Any = None) -> Turn:
+        """Return the turn of a sub-agent that runs in the background: no turn of the main agent need be open."""
+        return Turn(self, agent_id, name, self.agent, "", raw=raw)
 
     def event(
         self,
@@ -605,19 +611,28 @@ class Turn(_TurnCommon):
         """Fire on_error for something that failed in this turn (see ``Session.fail``)."""
         return self._session._run(_fail(self._life, self.agent_id, error, message, phase, raw))
 
-    def complete(self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None) -> End:
+    def complete(
+        self,
+        text: str = "",
+        result: Any = None,
+        *,
+        final: bool = False,
+        keep: Collection[str] = (),
+        raw: Any = None,
+    ) -> End:
         """Complete the turn: fires on_turn_complete and, unless a hook makes it go on, post_turn.
 
         Parameters:
             text: the final answer.
             result: the host's own result object.
             final: the host cannot go on: a Continue has no effect.
+            keep: ids of sub-agents that go on in the background; all others end with the turn.
             raw: the host's own payload.
 
         Returns:
             the end; with words in ``again`` the turn is still open and the model should be asked again.
         """
-        steps = self._life.complete(self._open(), text, result=result, leaving=final, raw=raw)
+        steps = self._life.complete(self._open(), text, result=result, leaving=final, keep=keep, raw=raw)
         end = self._session._run(steps)
         self.ended = end.again is None
         return end
@@ -709,6 +724,10 @@ class AsyncSession(_Common):
         if found is None:
             return None
         return AsyncTurn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
+
+    def subagent(self, name: str, agent_id: str, *, raw: Any = None) -> AsyncTurn:
+        """Return the turn of a sub-agent that runs in the background (see ``Session.subagent``)."""
+        return AsyncTurn(self, agent_id, name, self.agent, "", raw=raw)
 
     async def event(
         self,
@@ -862,10 +881,16 @@ class AsyncTurn(_TurnCommon):
         return await self._session._run(_fail(self._life, self.agent_id, error, message, phase, raw))
 
     async def complete(
-        self, text: str = "", result: Any = None, *, final: bool = False, raw: Any = None
+        self,
+        text: str = "",
+        result: Any = None,
+        *,
+        final: bool = False,
+        keep: Collection[str] = (),
+        raw: Any = None,
     ) -> End:
         """Complete the turn (see ``Turn.complete``)."""
-        steps = self._life.complete(self._open(), text, result=result, leaving=final, raw=raw)
+        steps = self._life.complete(self._open(), text, result=result, leaving=final, keep=keep, raw=raw)
         end = await self._session._run(steps)
         self.ended = end.again is None
         return end

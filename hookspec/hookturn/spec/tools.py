@@ -240,7 +240,7 @@ def urls_of(tool: Tool, args: Mapping[str, Any]) -> list[str]:
 # Where agents put the text of a result, in the order in which it is looked for.
 _RESULT_KEYS = (
     "stdout", "output", "llmContent", "textResultForLlm", "text_result_for_llm", "aggregated_output", "content",
-    "text", "result", "error",
+    "text", "result", "error", "file", "filenames",
 )  # fmt: skip
 
 

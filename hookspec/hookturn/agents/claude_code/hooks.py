@@ -253,6 +253,7 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
         fields["last"] = payload.get("final") is not False
     elif row.does in ("turn_end", "subagent_end"):
         fields["text"] = _text(payload, "last_assistant_message")
+        fields["running"] = _running(payload)
     elif row.does == "turn_failed":
         fields["reason"] = _text(payload, "error")
         fields["error"] = _text(payload, "error_details") or _text(payload, "last_assistant_message")
@@ -291,6 +292,16 @@ def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def _running(payload: Mapping[str, Any]) -> list[str]:
+    """Return the ids of sub-agents in the background, which outlive the turn."""
+    tasks = payload.get("background_tasks")
+    rows = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    ids = [
+        task.get("id") for task in rows if task.get("type") == "subagent" and task.get("status") == "running"
+    ]
+    return [text for text in ids if isinstance(text, str)]
+
+
 def _text(payload: Mapping[str, Any], key: str) -> str:
     value = payload.get(key)
     return value if isinstance(value, str) else ""
@@ -311,6 +322,11 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     own: dict[str, Any] = {}
     if said.env:
         _export(said, environ)
+    if said.changed and not _keeps_shape(moment, said):
+        said.changed = False
+        said.warnings.append(
+            f"the result of {moment.tool} has no text that could be changed: the model has it as it was"
+        )
     if said.inject:
         own["additionalContext"] = "\n\n".join(said.inject)
     _WRITERS.get(row.event, _plain)(row, said, data, own)
@@ -368,6 +384,11 @@ def _result(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> 
     if said.changed:
         own["updatedToolOutput"] = said.result
     _plain(row, said, data, own)
+
+
+def _keeps_shape(moment: Moment, said: Said) -> bool:
+    """Whether a changed result has the shape of the tool's own; another one is ignored, as run."""
+    return isinstance(said.result, dict) or not isinstance(moment.result, dict)
 
 
 def _display(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> None:
