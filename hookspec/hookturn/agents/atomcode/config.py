@@ -109,7 +109,7 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
         index for index, entry in enumerate(given) if not why[index] and entry.extra.get("event") == "Stop"
     ]
     for index in ends if len(ends) > 1 else ():
-        given[index] = _changed(given[index], extra={**given[index].extra, "several": True})
+        given[index] = given[index].but(extra={**given[index].extra, "several": True})
     return list(zip(given, why, strict=True))
 
 
@@ -143,10 +143,6 @@ def _what_of(entry: HookEntry) -> tuple[Any, ...]:
     return (entry.kind, entry.timings, entry.run, *about)
 
 
-def _changed(entry: HookEntry, **changes: Any) -> HookEntry:
-    return HookEntry(**{**{name: getattr(entry, name) for name in entry._fields}, **changes})
-
-
 def make(
     entry: HookEntry, config: Mapping[str, Any], timings: Mapping[str, Timing], *, live: bool = False
 ) -> Configured:
@@ -161,7 +157,7 @@ def make(
         from .wire_script import ScriptWire
 
         if entry.run[0] == "sh" and doubts.wants_bash(entry.run[1]):
-            entry = _changed(entry, run=["bash", *entry.run[1:]])
+            entry = entry.but(run=["bash", *entry.run[1:]])
         return _noting_tools(command.make(entry, config, timings, live=live, wire=ScriptWire()))
     from .wire_json import JsonWire, OldJsonWire
 
@@ -183,7 +179,7 @@ def _webhook(
         name: Secret(value, "header") if any(word in name.lower() for word in _SECRET_HEADERS) else value
         for name, value in entry.run["headers"].items()
     }
-    entry = _changed(entry, run={**entry.run, "headers": headers})
+    entry = entry.but(run={**entry.run, "headers": headers})
     made = webhook.make(entry, config, timings, live=live, wire=AtomCodeWebhookWire())
     if "batch" not in entry.extra:
         return _noting_tools(made)
@@ -265,7 +261,7 @@ def own_files(entry: HookEntry, project: str) -> list[str]:
         folders.update(dict.fromkeys(("ATOMCODE_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), root))
     for name, folder in folders.items():
         line = line.replace(f"${{{name}}}", folder).replace(f"${name}", folder)
-    return command.files(_changed(entry, run=line), project)
+    return command.files(entry.but(run=line), project)
 
 
 def words_of(entry: HookEntry) -> str:

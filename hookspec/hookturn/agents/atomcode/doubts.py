@@ -167,10 +167,10 @@ def _alternative(part: str) -> Iterable[Wrong]:
 def _timeout(entry: HookEntry, key: str) -> Iterable[Wrong]:
     seconds = float(entry.options.get("timeout", 0))
     if key == "timeout_ms" and seconds * 1000 < _SHORT_MS:
-        cause = f"timeout_ms is {seconds * 1000:.0f}: no program is that fast; are these seconds?"
+        cause = f"timeout_ms is {seconds * 1000:.0f}: no program is that fast (are these seconds?)"
         yield Wrong(cause, f"Write {seconds * 1_000_000:.0f}, say.", certain=False)
     elif seconds > _LONG:
-        what = "are these microseconds?" if key == "timeout_ms" else "are these milliseconds?"
+        what = "(are these microseconds?)" if key == "timeout_ms" else "(are these milliseconds?)"
         yield Wrong(
-            f"{key} lets the agent wait {seconds / 60:.0f} minutes; {what}", "Correct it.", certain=False
+            f"{key} lets the agent wait {seconds / 60:.0f} minutes {what}", "Correct it.", certain=False
         )
