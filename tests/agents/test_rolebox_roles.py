@@ -301,7 +301,7 @@ def test_r9_the_root_collation():
 )
 def test_r9_more_of_the_root_collation(words):
     """As ``localeCompare`` of Node 20 orders them."""
-    assert sorted(words[::-1], key=collation_key) == words
+    assert sorted(set(words), key=collation_key) == words
 
 
 @pytest.fixture
