@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DIALECTS: dict[str, str] = {
     "atomcode": "hookturn.agents.atomcode.config",
     "rolebox": "hookturn.agents.rolebox.config",
+    "claude-code": "hookturn.agents.claude_code.config",
 }
 """Module of each dialect, in order of registration."""
 

@@ -47,6 +47,9 @@ SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """Settings that switch off hooks; the second counts in the administrator's file only."""
 
 _LOOPBACK = ("127.0.0.0/8", "::1", "localhost")
+_OURS = re.compile(
+    r"http://127\.0\.0\.1:\d+/hooks/[a-z-]+$"
+)  # the resident process; calls of the command are seen by all
 _PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}")
 _PLACE_IN_LINE = re.compile(
     r"\$(?:\{CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)(?::?-[^}]*)?\}|CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)\b)"
@@ -444,8 +447,6 @@ def _unfit(occasion: Occasion, matcher: Matcher, rule: Condition | None, event: 
 
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
     """Return the hooks of all files with why one does not count: switched off, declared twice, or none of ours."""
-    from ..installing import is_ours
-
     entries = list(entries)
     off = _switched_off(entries)
     seen: dict[str, HookEntry] = {}
@@ -454,7 +455,7 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
         why = ""
         if "switch" in entry.extra:
             why = f"a setting: {entry.extra['switch']} is {str(entry.extra['value']).lower()}"
-        elif is_ours(entry.declared["hook"]):
+        elif entry.kind == "webhook" and _OURS.match(entry.run["url"]):
             why = "it calls hookturn itself"
         elif entry.layer in off:
             why = off[entry.layer]
