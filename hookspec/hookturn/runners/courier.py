@@ -64,6 +64,7 @@ class Courier:
         """Deliver for a webhook, what earlier processes left included."""
         with self._changed:
             self._webhooks.setdefault(webhook.key, []).append(webhook)
+            self._flush_end = 0.0
         if self.spool.waiting():
             self._wake()
 
@@ -88,9 +89,8 @@ class Courier:
     def detach(self, webhook: Webhook) -> None:
         """Deliver for a webhook no longer, once what is due was sent or the time for it is over."""
         with self._changed:
-            now = monotonic()
-            if self._flush_end < now - FLUSH:  # the first of those that close together
-                self._flush_end = now + FLUSH
+            if not self._flush_end:  # the first of those that close together
+                self._flush_end = monotonic() + FLUSH
             while self._thread is not None and (self._news or self._due):
                 left = self._flush_end - monotonic()
                 if left <= 0 or not self._thread.is_alive():
@@ -112,6 +112,7 @@ class Courier:
     def _wake(self) -> None:
         with self._changed:
             self._news = True
+            self._flush_end = 0.0
             if self._thread is None or not self._thread.is_alive():
                 self._stop = False
                 self._halted, self._halt = os.pipe()
@@ -222,8 +223,8 @@ class Courier:
             return float("inf")
         try:
             attempt(webhook, delivery, cancel=self._halted)
-        except Stopped:  # it waits for the next process
-            return float("inf")
+        except Stopped:  # it waits for the next engine or process
+            return float(delivery.due)
         except Undelivered as error:
             tried = delivery.tried + 1
             pause = webhook.spool_pause(tried, error)
