@@ -140,7 +140,7 @@ def test_layout_and_comments_stay():
 """
     )
     assert cut(new, ("hooks", "PreToolUse")) == SETTINGS
-    assert put(SETTINGS, ("hooks", "Stop", 1), 5) == SETTINGS.replace('{"hooks": []} ]', '{"hooks": []}, 5]')
+    assert put(SETTINGS, ("hooks", "Stop", 1), 5) == SETTINGS.replace('{"hooks": []} ]', '{"hooks": []}, 5 ]')
 
 
 def test_line_ends_stay():

@@ -163,15 +163,14 @@ def _appended(text: str, holder: Node, depth: int, key: str | int, value: Any) -
     close = holder.end - 1
     head = f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else ""
     line_end = _line_end(text)
-    spread = not holder.parts or "\n" in text[holder.start : close]
-    if not spread:
-        return text[:close].rstrip() + f", {head}{json.dumps(value, ensure_ascii=False)}" + text[close:]
+    last = next(reversed(holder.parts.values()), None)
+    if last is not None and "\n" not in text[holder.start : close]:
+        return text[: last.end] + f", {head}{json.dumps(value, ensure_ascii=False)}" + text[last.end :]
     step = _step(text)
     written = line_end + step * (depth + 1) + head + _written(text, value, depth + 1)
-    if not holder.parts:
+    if last is None:
         inside = text[holder.start + 1 : close].rstrip()
         return text[: holder.start + 1] + inside + written + line_end + step * depth + text[close:]
-    last = next(reversed(holder.parts.values()))
     rest = text[last.end : close]
     kept = rest.rstrip()  # comments behind the last value stay behind it
     return text[: last.end] + "," + kept + written + rest[len(kept) :] + text[close:]

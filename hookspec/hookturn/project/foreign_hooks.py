@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from ..agents.installing import calls_bridge
 from ..runners.entry import OUTSIDE
 from ..spec.errors import RegistrationError
 from . import discovery
@@ -24,16 +23,12 @@ if TYPE_CHECKING:
     from .secrets import Wrong
     from .survey import Survey
 
-_CALLS_US = re.compile(
-    r"(?:^|[\s/\\\"'=])hookturn(?:\.exe)?[\"']?\s+bridge\b|\bhookturn[/\\.](?:serve|cli)\b.*\bbridge\b"
-)
-
 
 def calls_hookturn(entry: HookEntry) -> bool:
     """Tell whether an entry calls hookturn, which must not call itself."""
     if entry.kind != "command":
         return False
-    return _CALLS_US.search(entry.run if isinstance(entry.run, str) else " ".join(entry.run)) is not None
+    return calls_bridge(entry.run if isinstance(entry.run, str) else " ".join(entry.run))
 
 
 class ForeignHooks(SetUp):
@@ -95,6 +90,8 @@ class ForeignHooks(SetUp):
             self._row(entry, "disabled", "it calls hookturn itself")
             return
         module = dialect(entry.dialect)
+        if entry.kind == "webhook":
+            entry = entry.but(network=self.survey.network)
         if entry.layer == "project":
             entry = pinned(entry, self.survey.declared(key_of(entry)))
         if name in self.engine.registry.plugins:  # another file's hook of this name

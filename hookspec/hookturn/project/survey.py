@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .layers import Layer
 
 DEFAULT_ON = ("audit-log", "turn-stats", "error-report")
-"""Builtins that are on once a project has a configuration; the others when they are named."""
+"""Builtins that are on once a project has a configuration or a bridge; the others when they are named."""
 
 DISABLE = "HOOKTURN_DISABLE_PLUGINS"
 NO_AUTOLOAD = "HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"
@@ -109,7 +109,7 @@ class Survey:
         disable: names of plugins and hooks to block, beside ``HOOKTURN_DISABLE_PLUGINS``.
         hookspecs: timings of the host's own.
         builtins: whether the builtins of DEFAULT_ON are on that no configuration names; None asks whether
-            the project has a configuration.
+            the project has a configuration or an agent calls us in it.
         refresh: read the metadata of installed distributions anew.
         guards: find out which hooks of the project are guards (to trust them).
         environ: the agent's environment; default: the process's own.
@@ -147,6 +147,7 @@ class Survey:
     ) -> None:
         import os
 
+        from . import installations
         from .foreign import read_files
         from .layers import find, project_root
 
@@ -161,7 +162,9 @@ class Survey:
         self.ignored: list[tuple[str, Problem]] = []
         for layer in self.layers:
             self.models[layer.name] = read_model(layer.document, layer.name, layer.base_dir)
-        self.builtins = builtins if builtins is not None else self.layer("project") is not None
+        self.builtins = builtins
+        if builtins is None:
+            self.builtins = self.layer("project") is not None or bool(agent) or installations.covers(self.root)
         self.declarations: list[Declaration] = []
         self.foreign: list[ForeignFile] = []
         self.dialects: dict[str, Any] = {}

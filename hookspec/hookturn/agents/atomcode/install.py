@@ -1,0 +1,34 @@
+"""``hookturn install atomcode``: named entries in AtomCode's hook file, one an event.
+
+Both generations of AtomCode read this file; ``bridge atomcode`` tells them apart by what they hand over.
+"""
+
+from __future__ import annotations
+
+from os.path import join
+
+from ..installing import Request, named, seconds_of
+from .hooks import EVENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..installing import Change
+
+NAME = "atomcode"
+
+
+def changes(request: Request) -> list[Change]:
+    """Return how the hook file must read (see ``installing.AgentInstall``)."""
+    path = join(request.project, ".hooks.json")
+    if request.user:
+        path = join(request.environ.get("ATOMCODE_HOME") or join(request.home(), ".atomcode"), "hooks.json")
+    wanted = {}
+    for event, row in EVENTS.items():
+        if row.install and not request.remove:
+            seconds = seconds_of(row)
+            wanted[f"hookturn-{event}"] = {
+                "event": event,
+                "command": request.command(seconds),
+                "timeout_ms": seconds * 1000,
+            }
+    return request.edited(path, lambda text: named(text, wanted, request.label(path)))

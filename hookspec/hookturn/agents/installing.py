@@ -1,0 +1,311 @@
+"""How ``hookturn install`` writes itself into an agent's own configuration. Edits texts; touches no file.
+
+Each ``agents/<name>/install.py`` says which files those are and what stands in
+them; the shapes that several agents share are edited here. Whatever else is in
+a file stays as it is, comments and layout included.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ..spec.errors import HookturnError
+from ..spec.record import Record
+from .json_text import cut, put, without_comments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Protocol
+
+    from .moments import Row
+
+    class AgentInstall(Protocol):
+        """What every ``agents/<name>/install.py`` provides."""
+
+        NAME: str
+        """The agent's name, as in ``hookturn install NAME``."""
+
+        def changes(self, request: Request) -> list[Change]:
+            """Return how the agent's files must read; files that are right already are left out.
+
+            Raises:
+                CannotInstall: when a file cannot be understood, or the request cannot be met.
+            """
+
+
+SECONDS = {"tool": 60.0, "permission": 300.0, "turn_end": 120.0, "subagent_end": 120.0, "session_end": 10.0}
+"""Seconds that our entry asks for, by what the event is for us (``Row.does``)."""
+
+OTHER_SECONDS = 60.0
+
+_CALLS_US = re.compile(
+    r"(?:^|[\s/\\\"'=])hookturn(?:\.exe)?[\"']?\s+bridge\b|\bhookturn[/\\.](?:serve|cli)\b.*\bbridge\b"
+)
+
+
+def calls_bridge(command: str) -> bool:
+    """Tell whether a command line calls ``hookturn bridge``, by whatever name and path."""
+    return _CALLS_US.search(command) is not None
+
+
+class CannotInstall(HookturnError):
+    """A configuration that cannot be changed safely. The message says which, where, why and what to do."""
+
+
+class Change(Record):
+    """How one file must read.
+
+    Parameters:
+        path: the file, absolute.
+        label: the file as people read it.
+        old: its content now, or None when it is not there.
+        new: its content then, or None when it is to be deleted.
+        private: it holds a secret, so nobody else may read it.
+        notes: what the user should know or do besides.
+    """
+
+    path: str
+    label: str
+    old: Any
+    new: Any
+    private: bool = False
+    notes: list[str] = []
+
+
+class Endpoint(Record):
+    """Where the resident process listens for HTTP.
+
+    Parameters:
+        url: of the agent's hooks: ``http://127.0.0.1:41234/hooks/claude-code``.
+        token: what it wants to see.
+    """
+
+    url: str
+    token: str
+
+
+class Request:
+    """What is asked for.
+
+    Parameters:
+        project: the project's folder.
+        user: the user's own configuration, not the project's.
+        environ: the environment, which may say where an agent keeps its files.
+        command: makes the shell line of an event from the seconds that it has.
+        read: returns a file's bytes, or None when it is not there; raises CannotInstall for what is no file.
+        remove: take our entries out.
+        http: where the resident process listens, for agents that can call it directly; None: commands only.
+        closed: events that must not fail open and so stay commands; see ``hookturn install --http``.
+    """
+
+    def __init__(
+        self,
+        *,
+        project: str,
+        user: bool,
+        environ: Mapping[str, str],
+        command: Callable[[int], str],
+        read: Callable[[str], bytes | None],
+        remove: bool = False,
+        http: Endpoint | None = None,
+        closed: Iterable[str] = (),
+    ) -> None:
+        self.project = project
+        self.user = user
+        self.environ = environ
+        self.command = command
+        self.read = read
+        self.remove = remove
+        self.http = http
+        self.closed = frozenset(closed)
+
+    def home(self) -> str:
+        """Return the user's home.
+
+        Raises:
+            CannotInstall: when the environment does not say it.
+        """
+        home = self.environ.get("HOME", "")
+        if not home.startswith("/"):
+            raise CannotInstall("HOME is not set, so the user's configuration cannot be found. Set it.")
+        return home
+
+    def label(self, path: str) -> str:
+        """Return a path as people read it: relative to the project, or below ``~``."""
+        for folder, short in ((self.project, ""), (self.environ.get("HOME", ""), "~/")):
+            if folder and path.startswith(folder.rstrip("/") + "/"):
+                return short + path[len(folder.rstrip("/")) + 1 :]
+        return path
+
+    def edited(
+        self, path: str, edit: Callable[[str], str], *, private: bool = False, notes: Iterable[str] = ()
+    ) -> list[Change]:
+        """Return the change of one JSON file, or nothing when it is right already.
+
+        Parameters:
+            path: the file.
+            edit: gets its text (``{}`` and a line end for one that is not there) and returns how it must read.
+            private, notes: as in ``Change``.
+
+        Raises:
+            CannotInstall: when the file is no JSON.
+        """
+        old = self.read(path)
+        if old is None and self.remove:
+            return []
+        label = self.label(path)
+        try:
+            text = (b"{}\n" if not (old or b"").strip() else old or b"").decode("utf-8")
+        except UnicodeDecodeError:
+            raise CannotInstall(f"{label} is not UTF-8, so it stays as it is. Save it as UTF-8.") from None
+        mark = "\ufeff" if text.startswith("\ufeff") else ""
+        new = mark + edit(_checked(text[len(mark) :], label))
+        data = new.encode("utf-8")
+        if data == old:
+            return []
+        if old is not None and "".join(new.split()) == mark + "{}":  # it held nothing but ours
+            return [Change(path, label, old, None, private, list(notes))]
+        return [Change(path, label, old, data, private, list(notes))]
+
+
+def _checked(text: str, label: str) -> str:
+    """Return a text that is a JSON object."""
+    try:
+        data = json.loads(without_comments(text))
+    except json.JSONDecodeError as error:
+        raise CannotInstall(
+            f"{label}:{error.lineno}:{error.colno}: not JSON ({error.msg}), so the file stays as it is. "
+            "Correct it, then run the command again."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise CannotInstall(f"{label}: cannot be read: {type(error).__name__}. Correct it.") from None
+    if not isinstance(data, dict):
+        raise CannotInstall(f"{label} holds no JSON object, so it stays as it is. Is it the right file?")
+    return text
+
+
+def seconds_of(row: Row, most: float = 1e9) -> int:
+    """Return the whole seconds that our entry asks for.
+
+    Parameters:
+        row: the event.
+        most: what the agent allows there.
+    """
+    return round(min(SECONDS.get(row.does, OTHER_SECONDS), most))
+
+
+def is_ours(handler: Any, keys: Iterable[str] = ("command", "bash")) -> bool:
+    """Tell whether a handler calls us: a command line, or the resident process's address.
+
+    Parameters:
+        handler: an entry of an agent's configuration.
+        keys: where its command line may stand.
+    """
+    if not isinstance(handler, dict):
+        return False
+    url = handler.get("url")
+    if isinstance(url, str):
+        return re.match(r"http://127\.0\.0\.1:\d+/hooks/[a-z-]+$", url) is not None
+    words = [handler[key] for key in keys if isinstance(handler.get(key), str)]
+    return any(calls_bridge(line) for line in words)
+
+
+def grouped(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
+    """Edit a table in Claude Code's shape: ``{"hooks": {EVENT: [{"matcher": M, "hooks": [HANDLER]}]}}``.
+
+    Parameters:
+        text: the file.
+        wanted: event -> our handler; our handlers of other events are taken out.
+        label: the file, for messages.
+
+    Raises:
+        CannotInstall: when the table is not of this shape.
+    """
+    hooks = _table(text, label)
+    for event in [*hooks, *(event for event in wanted if event not in hooks)]:
+        groups = _list(hooks.get(event, []), label, event)
+        ours = [
+            (at, inner)
+            for at, group in enumerate(groups)
+            if isinstance(group, dict) and isinstance(group.get("hooks"), list)
+            for inner, handler in enumerate(group["hooks"])
+            if is_ours(handler)
+        ]
+        left = {at: len(group["hooks"]) for at, group in enumerate(groups) if at in {at for at, _ in ours}}
+        gone = 0
+        for at, inner in reversed(ours[1:] if event in wanted else ours):
+            left[at] -= 1
+            path = ("hooks", event, at)
+            gone += not left[at]
+            text = cut(text, (*path, "hooks", inner) if left[at] else path)
+        if event in wanted and ours:
+            at, inner = ours[0]
+            if groups[at]["hooks"][inner] != wanted[event]:
+                text = put(text, ("hooks", event, at, "hooks", inner), wanted[event])
+        elif event in wanted:
+            group = {"matcher": "*", "hooks": [wanted[event]]}
+            text = put(
+                text,
+                ("hooks", event, len(groups)) if event in hooks else ("hooks", event),
+                group if event in hooks else [group],
+            )
+        elif ours and gone == len(groups):
+            text = cut(text, ("hooks", event))
+    return _without_empty(text, hooks)
+
+
+def listed(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
+    """Edit a flat table: ``{"hooks": {EVENT: [HANDLER]}}``. Parameters and errors as for ``grouped``."""
+    hooks = _table(text, label)
+    for event in [*hooks, *(event for event in wanted if event not in hooks)]:
+        handlers = _list(hooks.get(event, []), label, event)
+        ours = [at for at, handler in enumerate(handlers) if is_ours(handler)]
+        for at in reversed(ours[1:] if event in wanted else ours):
+            text = cut(text, ("hooks", event, at))
+        if event in wanted and ours:
+            if handlers[ours[0]] != wanted[event]:
+                text = put(text, ("hooks", event, ours[0]), wanted[event])
+        elif event in wanted:
+            new = wanted[event]
+            text = put(
+                text,
+                ("hooks", event, len(handlers)) if event in hooks else ("hooks", event),
+                new if event in hooks else [new],
+            )
+        elif ours and len(ours) == len(handlers):
+            text = cut(text, ("hooks", event))
+    return _without_empty(text, hooks)
+
+
+def named(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
+    """Edit a table of named entries: ``{"hooks": {NAME: ENTRY}}``. Parameters and errors as for ``grouped``."""
+    hooks = _table(text, label)
+    for name, entry in hooks.items():
+        if is_ours(entry) and name not in wanted:
+            text = cut(text, ("hooks", name))
+    for name, entry in wanted.items():
+        if name in hooks and not is_ours(hooks[name]):
+            raise CannotInstall(f"{label}: the name {name!r} is taken by another hook. Rename that one.")
+        if hooks.get(name) != entry:
+            text = put(text, ("hooks", name), entry)
+    return _without_empty(text, hooks)
+
+
+def _table(text: str, label: str) -> dict[str, Any]:
+    hooks = json.loads(without_comments(text)).get("hooks", {})
+    if not isinstance(hooks, dict):
+        raise CannotInstall(f"{label}: 'hooks' is no object, so the file stays as it is. Correct it.")
+    return hooks
+
+
+def _list(value: Any, label: str, event: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise CannotInstall(f"{label}: 'hooks.{event}' is no list, so the file stays as it is. Correct it.")
+    return value
+
+
+def _without_empty(text: str, before: Mapping[str, Any]) -> str:
+    """Take the table out when our last entry was all that it held."""
+    return cut(text, ("hooks",)) if before and json.loads(without_comments(text)).get("hooks") == {} else text

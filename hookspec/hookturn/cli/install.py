@@ -1,0 +1,179 @@
+"""``hookturn install`` and ``hookturn uninstall``: our entries in an agent's own configuration."""
+
+from __future__ import annotations
+
+import sys
+
+from .output import CommandError, UsageError, clean, emit, paint, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any
+
+    from ..agents.installing import Change, Endpoint
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the parsers of both commands."""
+    from ..agents.bridge import AGENTS
+
+    names = ", ".join(AGENTS)
+    for word, help_text, description, func in (
+        (
+            "install",
+            "let an agent call your hooks",
+            "Write hookturn's entries into an agent's own configuration, so that all your hooks run in it. "
+            "Whatever else stands there is kept. The changes are shown before anything is written, and the "
+            "old file is kept beside the new one.",
+            run,
+        ),
+        (
+            "uninstall",
+            "take hookturn out of an agent's configuration",
+            "Take hookturn's entries out of an agent's own configuration; whatever else stands there is kept.",
+            run_uninstall,
+        ),
+    ):
+        parser = subparsers.add_parser(word, help=help_text, description=description)
+        parser.add_argument("agent", metavar="AGENT", help=f"one of {names}")
+        parser.add_argument(
+            "--user",
+            action="store_true",
+            help="the user's own configuration, for all projects; default: the project's",
+        )
+        if word == "install":
+            parser.add_argument(
+                "--http",
+                action="store_true",
+                help="let the agent call the resident process over loopback HTTP where that can be done; what "
+                "must not fail open stays a command",
+            )
+        parser.add_argument("--dry-run", action="store_true", help="show the changes and write nothing")
+        parser.add_argument("--yes", action="store_true", help="write without asking")
+        parser.set_defaults(func=func)
+
+
+def run(args: Namespace) -> int:
+    """Install."""
+    return _change(args, remove=False)
+
+
+def run_uninstall(args: Namespace) -> int:
+    """Uninstall."""
+    return _change(args, remove=True)
+
+
+def _change(args: Namespace, *, remove: bool) -> int:
+    import os
+
+    from ..agents.bridge import UnknownAgent
+    from ..project import installations, installer
+    from ..project.layers import project_root
+
+    project = project_root(args.project)
+    notes: list[str] = []
+    endpoint, closed = None, frozenset[str]()
+    try:
+        if not remove:
+            closed = installer.closed_events(args.agent, project, os.environ)
+        if not remove and args.http:
+            endpoint = _endpoint(args)
+            notes.append(installer.opens(args.agent, closed))
+        changes = installer.plan(
+            args.agent,
+            project=project,
+            user=args.user,
+            environ=os.environ,
+            remove=remove,
+            http=endpoint,
+            closed=closed,
+        )
+    except UnknownAgent as error:
+        raise UsageError(str(error)) from None
+    notes += [note for change in changes for note in change.notes]
+    report: dict[str, Any] = {
+        "schema": 1,
+        "agent": args.agent,
+        "scope": "user" if args.user else "project",
+        "project": project,
+        "changes": [_json(change) for change in changes],
+        "notes": notes,
+        "applied": False,
+    }
+    if not args.json:
+        _show(args, changes, notes, remove=remove)
+    if changes and not args.dry_run:
+        _agree(args, report)
+        for change, row in zip(changes, report["changes"], strict=True):
+            row["backup"] = installer.write(change)
+        report["applied"] = True
+    if not args.dry_run:
+        installations.note(args.agent, "" if args.user else project, http=endpoint is not None, gone=remove)
+    if args.json:
+        emit(report)
+    elif report["applied"]:
+        _done(args, report, remove=remove)
+    return 0
+
+
+def _endpoint(args: Namespace) -> Endpoint:
+    """Return where the resident process listens; port and token are made the first time."""
+    from ..agents.installing import Endpoint
+    from ..serve.door import ensure
+
+    door = ensure()
+    return Endpoint(url=f"{door.url}/hooks/{args.agent}", token=door.token)
+
+
+def _json(change: Change) -> dict[str, Any]:
+    from ..project.installer import difference
+
+    action = "create" if change.old is None else "delete" if change.new is None else "change"
+    return {"path": change.path, "action": action, "diff": difference(change), "backup": ""}
+
+
+def _show(args: Namespace, changes: list[Change], notes: list[str], *, remove: bool) -> None:
+    from ..project.installer import difference
+
+    if not changes:
+        where = "is not installed" if remove else "is installed already, and nothing has to change"
+        say(f"hookturn {where} in {clean(args.agent)} ({'user' if args.user else 'project'}).")
+    for change in changes:
+        for line in difference(change).splitlines():
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            say(paint(clean(line), style) if style else clean(line))
+    for note in notes:
+        say(f"{paint('note', 'yellow')}: {clean(note)}")
+
+
+def _agree(args: Namespace, report: dict[str, Any]) -> None:
+    """Ask whether to write.
+
+    Raises:
+        UsageError: where nobody can answer.
+        CommandError: when the answer is no.
+    """
+    if args.yes:
+        return
+    if args.json or sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            "nobody can be asked here. Look at the changes (--dry-run), then run the command with --yes.",
+            report=report,
+        )
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing was written", report=report)
+
+
+def _done(args: Namespace, report: dict[str, Any], *, remove: bool) -> None:
+    for row in report["changes"]:
+        kept = f" (the old file: {clean(row['backup'])})" if row["backup"] else ""
+        verb = {"create": "wrote", "change": "changed", "delete": "deleted"}[row["action"]]
+        say(f"{paint(verb, 'green')} {clean(row['path'])}{kept}")
+    if not remove:
+        say("`hookturn doctor` tells whether the agent really calls, `hookturn hooks` what it will run.")
+    else:
+        say(f"hookturn is out of {clean(args.agent)}.")

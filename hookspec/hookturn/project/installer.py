@@ -1,0 +1,214 @@
+"""Puts hookturn into agents' own configurations, and takes it out: plans changes, shows them, writes them safely."""
+
+from __future__ import annotations
+
+from ..agents.bridge import AGENTS, UnknownAgent
+from ..agents.installing import CannotInstall, Change, Endpoint, Request
+from ..spec.errors import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..agents.installing import AgentInstall
+
+MAX_BYTES = 5_000_000
+"""A larger configuration is refused: no agent's is."""
+
+BACKUP = ".hookturn-backup"
+"""What the name of a file's last other form ends with."""
+
+
+def installer_of(agent: str) -> AgentInstall:
+    """Return an agent's install module.
+
+    Raises:
+        UnknownAgent: when there is none.
+    """
+    from importlib import import_module
+
+    folder = AGENTS.get(agent)
+    if folder is None:
+        near = did_you_mean(agent, AGENTS)
+        raise UnknownAgent(f"unknown agent {agent!r}{near}. One of {', '.join(AGENTS)}.")
+    module: AgentInstall = import_module(f"hookturn.agents.{folder}.install")
+    return module
+
+
+def plan(
+    agent: str,
+    *,
+    project: str,
+    user: bool,
+    environ: Mapping[str, str],
+    remove: bool = False,
+    http: Endpoint | None = None,
+    closed: Iterable[str] = (),
+) -> list[Change]:
+    """Return what would change in an agent's configuration. Changes nothing.
+
+    Parameters:
+        agent: the agent.
+        project: the project's folder.
+        user: the user's own configuration, not the project's.
+        environ: the environment, which may say where an agent keeps its files.
+        remove: take our entries out.
+        http: let the agent call the resident process directly, where it can.
+        closed: events that stay commands even so.
+
+    Raises:
+        UnknownAgent, CannotInstall: when it cannot be done.
+    """
+
+    def read(path: str) -> bytes | None:
+        return current(path, "" if user else project)
+
+    request = Request(
+        project=project,
+        user=user,
+        environ=environ,
+        command=lambda seconds: command_line(agent, seconds),
+        read=read,
+        remove=remove,
+        http=http,
+        closed=closed,
+    )
+    return installer_of(agent).changes(request)
+
+
+KEPT_COMMANDS = ("tool", "permission", "session_start")
+"""What an event is for us (``Row.does``) that must not fail open while any hook fails closed."""
+
+
+def closed_events(agent: str, project: str, environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the agent's events that must not fail open in a project: none while no hook there fails closed.
+
+    The builtin guard that protects hookturn's own files does not count: it is in every project.
+
+    Parameters:
+        agent: the agent.
+        project: the project's folder.
+        environ: the agent's environment.
+
+    Raises:
+        UnknownAgent: when there is no such agent.
+    """
+    from ..agents.bridge import hooks_of
+    from .assemble import assemble
+    from .self_protection import NAME as SELF_PROTECTION
+
+    rows = hooks_of(agent).EVENTS
+    with assemble(project, agent=agent, environ=environ, dry_run=True, log=False).engine as engine:
+        plans = [engine.plan(name) for name in engine.registry.timings]
+        steps = [step for plan in plans if plan is not None for step in plan.steps]
+        if not any(step.fails_closed for step in steps if step.plugin != SELF_PROTECTION):
+            return frozenset()
+    return frozenset(event for event, row in rows.items() if row.does in KEPT_COMMANDS)
+
+
+def opens(agent: str, closed: Iterable[str]) -> str:
+    """Return what fails open when an agent calls the resident process over HTTP, for people."""
+    what = f"every event but {', '.join(sorted(closed))}" if closed else "every event"
+    return (
+        f"Over HTTP, {what} fails open: when the resident process cannot be reached, {agent} goes on without "
+        "its hooks. Run the command again when you add a guard: what must not fail open then becomes a command."
+    )
+
+
+def command_line(agent: str, seconds: int) -> str:
+    """Return the shell line with which an agent calls us: this very installation, wherever it lies."""
+    import shlex
+    import sys
+    from os.path import dirname, join
+
+    client = join(dirname(dirname(__file__)), "serve", "client.py")
+    return shlex.join([sys.executable, "-I", "-S", client, "bridge", agent, "--timeout", str(seconds)])
+
+
+def current(path: str, project: str = "") -> bytes | None:
+    """Return a file's bytes, or None when it is not there.
+
+    Parameters:
+        path: the file; a symbolic link is followed.
+        project: a folder that links may not lead out of, or "".
+
+    Raises:
+        CannotInstall: when it is no regular file, cannot be read, or lies elsewhere.
+    """
+    import os
+
+    from ..runners.module import read
+
+    real = os.path.realpath(path)
+    root = os.path.realpath(project) if project else ""
+    if root and os.path.commonpath([real, root]) != root:
+        raise CannotInstall(f"{path} is a link out of the project, to {real}. Change that file yourself.")
+    try:
+        return read(path, MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            raise CannotInstall(f"{path} is a symbolic link to nothing. Mend or delete it.") from None
+        return None
+    except (OSError, ValueError) as error:
+        words = getattr(error, "strerror", None) or str(error)
+        raise CannotInstall(f"{path} cannot be read: {words}") from None
+
+
+def difference(change: Change) -> str:
+    """Return a change as a unified diff, without secrets."""
+    from difflib import unified_diff
+
+    from ..redact import redact
+
+    def lines(content: bytes | None) -> list[str]:
+        text = (content or b"").decode("utf-8", "replace")
+        return [line + "\n" for line in redact(text).splitlines()]
+
+    before = "/dev/null" if change.old is None else change.label
+    after = "/dev/null" if change.new is None else change.label
+    return "".join(unified_diff(lines(change.old), lines(change.new), before, after))
+
+
+def write(change: Change) -> str:
+    """Make one change: the old form is kept beside it, the new one is put in its place at once.
+
+    Parameters:
+        change: from ``plan``.
+
+    Returns:
+        the backup's path, or "" when there was nothing to keep.
+
+    Raises:
+        CannotInstall: when the file is no longer what the plan was made for, or cannot be written.
+    """
+    import os
+
+    from ..paths import FileLock, private_dir, state_root, write_private
+
+    real = os.path.realpath(change.path)
+    folder = os.path.dirname(real)
+    try:
+        locks = private_dir(state_root())
+        with FileLock(os.path.join(locks, "install.lock"), timeout=30):
+            if current(change.path) != change.old:
+                raise CannotInstall(
+                    f"{change.label} was changed by somebody else meanwhile. Run the command again."
+                )
+            backup = ""
+            mode = 0o600 if change.private else 0o644
+            if change.old is not None:
+                mode = os.stat(real).st_mode & (0o700 if change.private else 0o777)
+                backup = real + BACKUP
+                write_private(backup, change.old, base=folder)
+            if change.new is None:
+                os.unlink(real)
+                return backup
+            os.makedirs(folder, exist_ok=True)
+            write_private(real, change.new, base=folder, durable=True)
+            os.chmod(real, mode)
+            return backup
+    except OSError as error:
+        words = error.strerror or type(error).__name__
+        raise CannotInstall(
+            f"{change.label} cannot be written: {words}. Nothing of it was changed."
+        ) from None

@@ -1,0 +1,212 @@
+"""``hookturn install`` and ``uninstall``: our entries go into an agent's own configuration, and out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookturn.agents.json_text import without_comments
+
+PLACES = {
+    "claude-code": (".claude/settings.json", ".claude/settings.json"),
+    "codex": (".codex/hooks.json", ".codex/hooks.json"),
+    "gemini": (".gemini/settings.json", ".gemini/settings.json"),
+    "qwen": (".qwen/settings.json", ".qwen/settings.json"),
+    "copilot": (".github/hooks/hookturn.json", ".copilot/hooks/hookturn.json"),
+    "atomcode": (".hooks.json", ".atomcode/hooks.json"),
+    "opencode": (".opencode/plugin/hookturn.js", ".config/opencode/plugin/hookturn.js"),
+}
+"""Agent -> file in the project, file in the user's home."""
+
+GUARD = "hooks:\n- name: no-rm\n  timings: [pre_tool_execution]\n  guard: true\n  run: {answer: {deny: no}}\n"
+
+
+@pytest.fixture
+def place(cli):
+    """A home of the user's beside a project whose path has a blank."""
+    home = Path(os.environ["HOME"])
+    cli.env["HOME"] = str(home)
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "COPILOT_HOME"):
+        cli.env.pop(name, None)
+    return home
+
+
+def load(path: Path):
+    return json.loads(without_comments(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("agent", PLACES)
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_in_and_out_again(cli, place, agent, scope):
+    words = ["--user"] if scope == "user" else []
+    path = (place if scope == "user" else cli.project) / PLACES[agent][scope == "user"]
+    dry = cli("install", agent, *words, "--dry-run")
+    assert dry.code == 0, dry
+    assert "bridge" in dry.out
+    assert not path.exists()
+    first = cli("install", agent, *words, "--yes", "--json")
+    assert first.code == 0, first
+    (change,) = first.json["changes"]
+    assert (change["path"], change["action"], first.json["applied"]) == (str(path), "create", True)
+    text = path.read_text("utf-8")
+    assert f"bridge {agent}" in text or f'"bridge", "{agent}"' in text
+    again = cli("install", agent, *words, "--yes", "--json")
+    assert (again.code, again.json["changes"], again.json["applied"]) == (0, [], False)
+    out = cli("uninstall", agent, *words, "--yes", "--json")
+    assert out.code == 0, out
+    assert not path.exists()
+    gone = cli("uninstall", agent, *words, "--yes")
+    assert gone.code == 0
+    assert "is not installed" in gone.out
+
+
+SETTINGS = """\
+{
+  // my settings
+  "model": "x",
+  "hooks": {
+    "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./mine.sh"}]}] /* mine */
+  }
+}
+"""
+
+
+def test_foreign_entries_comments_and_layout_stay(cli, place):
+    path = cli.project / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text(SETTINGS)
+    path.chmod(0o640)
+    assert cli("install", "claude-code", "--yes").code == 0
+    text = path.read_text()
+    assert "// my settings" in text
+    assert "/* mine */" in text
+    groups = load(path)["hooks"]["PreToolUse"]
+    assert groups[0]["hooks"] == [{"type": "command", "command": "./mine.sh"}]
+    assert len(groups) == 2
+    assert path.stat().st_mode & 0o777 == 0o640
+    backup = path.with_name("settings.json.hookturn-backup")
+    assert (backup.read_text(), backup.stat().st_mode & 0o777) == (SETTINGS, 0o600)
+    assert cli("uninstall", "claude-code", "--yes").code == 0
+    assert path.read_text() == SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"hooks": {', ".claude/settings.json:1:12: not JSON"),
+        (b"[]", "holds no JSON object"),
+        (b'{"hooks": []}', "'hooks' is no object"),
+        (b'{"hooks": {"Stop": 5}}', "'hooks.Stop' is no list"),
+        (b"\xff\xfe{}", "is not UTF-8"),
+    ],
+    ids=["cut", "list", "hooks", "event", "utf-16"],
+)
+def test_what_it_does_not_understand_stays(cli, place, content, told):
+    path = cli.project / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    ran = cli("install", "claude-code", "--yes")
+    assert ran.code == 1, ran
+    assert told in ran.err
+    assert path.read_bytes() == content
+    assert [item.name for item in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_link_out_of_the_project_is_refused_and_one_of_the_users_is_followed(cli, place, tmp_path):
+    elsewhere = tmp_path / "dotfiles.json"
+    elsewhere.write_text("{}")
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude/settings.json").symlink_to(elsewhere)
+    ran = cli("install", "claude-code", "--yes")
+    assert (ran.code, "link out of the project" in ran.err) == (1, True)
+    assert elsewhere.read_text() == "{}"
+    (place / ".claude").mkdir()
+    (place / ".claude/settings.json").symlink_to(elsewhere)
+    assert cli("install", "claude-code", "--user", "--yes").code == 0
+    assert (place / ".claude/settings.json").is_symlink()
+    assert "bridge claude-code" in elsewhere.read_text()
+
+
+def test_nobody_to_ask(cli, place):
+    ran = cli("install", "claude-code", "--json")
+    assert ran.code == 2
+    assert "--yes" in ran.json["error"]
+    assert ran.json["changes"]
+    assert not (cli.project / ".claude").exists()
+
+
+def test_an_unknown_agent(cli, place):
+    ran = cli("install", "claude-cod")
+    assert (ran.code, "did you mean 'claude-code'" in ran.err) == (2, True)
+
+
+def test_the_command_runs_whatever_blanks_its_path_has(cli, place):
+    """The line that stands in the settings, run by a shell as the agent would, with an empty environment."""
+    cli.project.joinpath("hookturn.yaml").write_text(GUARD)
+    assert cli("install", "claude-code", "--yes").code == 0
+    line = load(cli.project / ".claude/settings.json")["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    payload = {
+        "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "t",
+        "tool_input": {"command": "rm x"}, "cwd": str(cli.project), "transcript_path": "",
+    }  # fmt: skip
+    names = ("HOOKTURN_STATE_DIR", "HOOKTURN_CONFIG_DIR")
+    env = {"HOME": str(place), "PATH": "/usr/bin:/bin", **{name: cli.env[name] for name in names}}
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], input=json.dumps(payload).encode(), env=env, cwd=cli.project,
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        assert (answer["permissionDecision"], "no" in answer["permissionDecisionReason"]) == ("deny", True)
+    finally:
+        subprocess.run([sys.executable, "-m", "hookturn", "serve", "--stop"], env={**env, "PATH": os.environ["PATH"]},
+                       cwd=cli.project, capture_output=True, timeout=60, check=False)  # fmt: skip
+
+
+def handlers(path: Path) -> dict[str, str]:
+    """Event -> type of our handler."""
+    table = load(path).get("hooks", {}) if path.exists() else {}
+    return {event: group["hooks"][0]["type"] for event, groups in table.items() for group in groups}
+
+
+def test_http_keeps_commands_where_nothing_may_fail_open(cli, place):
+    shared, local = cli.project / ".claude/settings.json", cli.project / ".claude/settings.local.json"
+    ran = cli("install", "claude-code", "--http", "--yes")
+    assert ran.code == 0, ran
+    assert "fails open" in ran.out
+    assert set(handlers(shared)) == {"SessionStart", "Setup"}
+    assert handlers(local)["PreToolUse"] == "http"
+    assert local.stat().st_mode & 0o777 == 0o600
+    token = json.loads(local.read_text())["hooks"]["Stop"][0]["hooks"][0]["headers"]["Authorization"].split()[
+        1
+    ]
+    assert token not in ran.out
+    assert token not in shared.read_text()
+    cli.project.joinpath("hookturn.yaml").write_text(GUARD)
+    ran = cli("install", "claude-code", "--http", "--yes")
+    assert ran.code == 0, ran
+    assert {"PreToolUse", "PermissionRequest", "SessionStart"} <= set(handlers(shared))
+    assert "PreToolUse" not in handlers(local)
+    assert handlers(local)["Stop"] == "http"
+    # and back to commands only
+    assert cli("install", "claude-code", "--yes").code == 0
+    assert not local.exists()
+    assert set(handlers(shared).values()) == {"command"}
+
+
+def test_a_bridge_switches_the_builtins_on(cli, place):
+    def builtins() -> set[str]:
+        rows = cli("plugins", "--json", env={"HOOKTURN_DISABLE_PLUGIN_AUTOLOAD": "0"}).json["plugins"]
+        return {row["name"] for row in rows if row["kind"] == "builtin" and row["state"] == "loaded"}
+
+    assert "audit-log" not in builtins()
+    assert cli("install", "claude-code", "--yes").code == 0
+    assert {"audit-log", "turn-stats", "error-report"} <= builtins()
+    assert cli("uninstall", "claude-code", "--yes").code == 0
+    assert "audit-log" not in builtins()
