@@ -87,7 +87,8 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
     hook in two files runs once. A plugin's hooks count when the user trusts them in AtomCode.
     """
     given = list(entries)
-    why = [_untrusted(entry, given) for entry in given]
+    hashes = _hashes(given)
+    why = [_untrusted(entry, hashes) for entry in given]
     last = {_name_of(entry): index for index, entry in enumerate(given)}
     for index, entry in enumerate(given):
         other = last[_name_of(entry)]
@@ -113,17 +114,19 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
     return list(zip(given, why, strict=True))
 
 
-def _untrusted(entry: HookEntry, entries: list[HookEntry]) -> str:
+def _hashes(entries: Iterable[HookEntry]) -> dict[tuple[str, str], str]:
+    """Return AtomCode's hash of each plugin's hooks, by plugin and layer."""
+    hooks: dict[tuple[str, str], list[HookEntry]] = {}
+    for entry in entries:
+        if "plugin" in entry.extra and entry.kind == "command":
+            hooks.setdefault((entry.extra["plugin"], entry.layer), []).append(entry)
+    return {key: plugins.hash_of(found) for key, found in hooks.items()}
+
+
+def _untrusted(entry: HookEntry, hashes: Mapping[tuple[str, str], str]) -> str:
     """Return why a plugin's entry is not trusted, or an empty string."""
     plugin = entry.extra.get("plugin")
-    if plugin is None:
-        return ""
-    of_plugin = [
-        item
-        for item in entries
-        if item.extra.get("plugin") == plugin and item.layer == entry.layer and item.kind == "command"
-    ]
-    if entry.extra["trusted"] == plugins.hash_of(of_plugin):
+    if plugin is None or entry.extra["trusted"] == hashes.get((plugin, entry.layer)):
         return ""
     before = "its hooks have changed since" if entry.extra["trusted"] else "not yet"
     return f"the plugin {plugin} is not trusted ({before}): run `atomcode plugin trust {plugin.partition('@')[0]}`"
@@ -133,7 +136,7 @@ def _name_of(entry: HookEntry) -> tuple[Any, ...]:
     """Return what a project's entry replaces: entries of one kind and name."""
     if "plugin" in entry.extra or entry.extra["merge"] == "concatenate":
         return (entry.file, entry.where)
-    return (entry.extra["group"], entry.name)
+    return (entry.extra["group"], entry.extra.get("name", entry.name))
 
 
 def _what_of(entry: HookEntry) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ class TomlFile:
         self.settings = settings
         self.reading = reading
         self.dialect = name
-        self._names: dict[tuple[str, str], int] = {}
+        self._names: dict[tuple[str, str], tuple[int, int]] = {}  # (table, name) -> (line, index)
 
     def read(self) -> None:
         """Read the whole file."""
@@ -105,12 +105,11 @@ class TomlFile:
             name = fields.text("name", "Give it a short name.")
             if not name:
                 continue
-            line = self.source.at(where)[0]
-            first = self._names.setdefault((table, name), line)
-            if first != line:
+            line, first = self._names.setdefault((table, name), (self.source.at(where)[0], index))
+            if first != index:
                 fields.problem(
                     "name",
-                    f"an entry named {name[:60]!r} stands in line {first} already",
+                    f"an entry named {name[:60]!r} stands in line {line} already",
                     "Give one of them another name; this one is ignored.",
                 )
                 continue
@@ -140,7 +139,7 @@ class TomlFile:
                 dialect=self.dialect,
                 declared=thaw(more.pop("declared", fields.data)),
                 where=fields.where,
-                extra={"merge": self.settings.get("merge", "name"), **extra},
+                extra={"merge": self.settings.get("merge", "name"), "name": fields.data["name"], **extra},
                 **more,
             )
         )
