@@ -11,7 +11,7 @@ fault:
 
 full:
 	$(PYTHON) -m pytest -n auto
-	$(PYTHON) -m pytest -m fault
+	FAULT_ROUNDS=50 $(PYTHON) -m pytest -m fault
 	$(PYTHON) -m pytest -m service
 	$(PYTHON) -m pytest -m agents
 

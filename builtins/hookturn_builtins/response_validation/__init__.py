@@ -124,7 +124,8 @@ class ResponseValidation:
         self.config = config
         self._remembered = Remembered()
         self._lock = Lock()  # of what follows
-        self._told: dict[tuple[str, str], int] = {}  # the last text whose findings were told
+        # The last answer of each agent, and what was found in it.
+        self._told: dict[tuple[str, str], tuple[int, list[Finding]]] = {}
 
     @hookimpl
     def on_session_start(self, event: SessionStart, ctx: Context) -> None:
@@ -156,13 +157,11 @@ class ResponseValidation:
         from .checks import every_answer
 
         found = every_answer(event.text, self.config, self._slow(ctx))
-        answers = self._answers(found, ctx)
-        if found:
-            with self._lock:
-                if len(self._told) >= MAX_TOLD:
-                    self._told.pop(next(iter(self._told)))
-                self._told[(event.session_id, event.agent_id)] = hash(event.text)
-        return answers
+        with self._lock:
+            if len(self._told) >= MAX_TOLD:
+                self._told.pop(next(iter(self._told)))
+            self._told[(event.session_id, event.agent_id)] = (hash(event.text), found)
+        return self._answers(found, ctx)
 
     @hookimpl(trylast=True)
     def on_turn_complete(self, event: TurnComplete, ctx: Context) -> list[Answer] | None:
@@ -173,8 +172,10 @@ class ResponseValidation:
 
         slow = self._slow(ctx)
         with self._lock:
-            told = self._told.pop((event.session_id, event.agent_id), None) == hash(event.text)
-        found = every_answer(event.text, self.config, slow)
+            seen, found = self._told.pop((event.session_id, event.agent_id), (0, []))
+        told = seen == hash(event.text)
+        if not told:
+            found = every_answer(event.text, self.config, slow)
         fresh: list[Finding] = []
         if not event.agent_id:  # what a sub-agent answers is for the agent that started it
             fresh += final_answer(event.text, event.result, self.config, slow, ctx.project_dir)
