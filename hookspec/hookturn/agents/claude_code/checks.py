@@ -50,18 +50,18 @@ _NEVER_SET = re.compile(
 )
 _PLACES = re.compile(r"\$(?:\{CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)\}|CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)\b)")
 _BASHISMS = (
-    (re.compile(r"(?:^|[\s;&|({!])\[\["), "[[ ... ]]"),
-    (re.compile(r"<<<"), "<<<"),
-    (re.compile(r"(?<![<>&])[<>]\("), "<( ... )"),
-    (re.compile(r"(?<!&)&>>?(?!&)"), "&>"),
-    (re.compile(r"(?:^|[\s;&|({])source\s"), "source"),
-    (re.compile(r"(?:^|[\s;&|({])function\s+\w+"), "function"),
-    (re.compile(r"(?:^|[\s;&|({])(?:declare|typeset|shopt|mapfile|readarray)\s"), "declare and its like"),
-    (re.compile(r"(?:^|[\s;])\w+=\("), "arrays"),
-    (re.compile(r"\$\{\w+(?:\^|,|//|/[^}]|:\d)"), "${x//a/b} and its like"),
-    (re.compile(r"\$\{!?\w+\[|\$\{!\w"), "${x[0]} and ${!x}"),
-    (re.compile(r"(?:^|\s)\[\s[^]]*\s==\s"), "== in [ ... ]"),
-    (re.compile(r"=~"), "=~"),
+    (r"(?:^|[\s;&|({!])\[\[", "[[ ... ]]"),
+    (r"<<<", "<<<"),
+    (r"(?<![<>&])[<>]\(", "<( ... )"),
+    (r"(?<!&)&>>?(?!&)", "&>"),
+    (r"(?:^|[\s;&|({])source\s", "source"),
+    (r"(?:^|[\s;&|({])function\s+\w+", "function"),
+    (r"(?:^|[\s;&|({])(?:declare|typeset|shopt|mapfile|readarray)\s", "declare and its like"),
+    (r"(?:^|[\s;])\w+=\(", "arrays"),
+    (r"\$\{\w+(?:\^|,|//|/[^}]|:\d)", "${x//a/b} and its like"),
+    (r"\$\{!?\w+\[|\$\{!\w", "${x[0]} and ${!x}"),
+    (r"(?:^|\s)\[\s[^]]*\s==\s", "== in [ ... ]"),
+    (r"=~", "=~"),
 )
 
 
@@ -122,7 +122,7 @@ def of_line(line: str, *, shell: str) -> Iterator[Wrong]:
     """
     bare = without_quoted(line, keep_double=False)
     if shell == "sh":
-        words = [word for pattern, word in _BASHISMS if pattern.search(bare)]
+        words = [word for pattern, word in _BASHISMS if re.search(pattern, bare)]
         if words:
             yield Wrong(
                 f"the line is read by sh, which does not know {', '.join(words)}: it may fail, or never say no",
