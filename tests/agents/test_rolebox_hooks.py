@@ -1126,3 +1126,56 @@ def test_r11_a_message_without_text_is_still_a_message(role, more):
 def test_recognises_is_what_read_takes(role, path):
     role.role(custom(hook()), path)
     assert roles.recognises((role.folder / path).read_bytes())
+
+
+def test_an_installed_role_that_two_platforms_link_to_runs_once(role, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    data = home / ".local/share/rolebox/roles/main/coder@1.0.0"
+    monkeypatch.setenv("HOME", str(home))
+    role.write(str(data / "probe.py"), noter(role.log) + "def on_chat_message(c, i): note('ran')\n")
+    role.role(custom(hook(module="probe.py")), str(data / "role.yaml"))
+    for folder in (".config/opencode/rolebox", ".pi/agent/rolebox"):
+        (home / folder).mkdir(parents=True)
+        (home / folder / "coder").symlink_to(data)
+    for path in (home, *home.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755)
+    role.assemble(trust=False)
+    role.chat(agent="any")
+    assert role.noted() == ["ran"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.write_bytes(b"name: x\nprompt: y\n" + b"# long\n" * 1_500_000),
+        lambda path: path.symlink_to(path.parent / "nowhere"),
+        lambda path: path.symlink_to(path),
+        lambda path: path.mkdir(),
+        lambda path: os.mkfifo(path),
+        lambda path: path.write_bytes(b"name: x\nprompt: y\nhooks: &a\n  custom: [*a]\n"),
+        lambda path: path.write_bytes(b"name: x\nprompt: y\nhooks: {custom: [" + b"[" * 5000),
+        lambda path: path.write_bytes(b"name: x\nprompt: y\nhooks: !!python/object:os.system {}\n"),
+        lambda path: path.write_bytes(b"name: \xff\xfe\nprompt: y\n"),
+        lambda path: path.write_bytes(b"name: x\nprompt: y\nhooks:\n  custom:\n    - {name: 3, events: 4, module: 5}\n    - null\n"),
+    ],
+)  # fmt: skip
+def test_a_hostile_role_costs_only_itself(role, make):
+    role.write("rolebox/good/probe.py", noter(role.log) + "def on_chat_message(c, i): note('good')\n")
+    role.role(custom(hook(module="probe.py")), "rolebox/good/role.yaml")
+    bad = role.folder / "rolebox/bad/role.yaml"
+    bad.parent.mkdir()
+    make(bad)
+    role.assemble()
+    role.chat(agent="good")
+    assert role.noted() == ["good"]
+
+
+def test_a_linked_folder_of_a_project_is_no_role(role, tmp_path):
+    outside = tmp_path / "outside"
+    role.write(str(outside / "probe.py"), "def on_chat_message(c, i): pass\n")
+    role.role(custom(hook(module="probe.py")), str(outside / "role.yaml"))
+    (role.folder / "rolebox").mkdir()
+    (role.folder / "rolebox/linked").symlink_to(outside)
+    assembled = role.assemble()
+    assert [row.name for row in assembled.plugins if row.name.startswith("linked")] == []
