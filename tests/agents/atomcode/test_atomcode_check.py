@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
 from hookturn.cli import main
+
+DATA = Path(__file__).parents[2] / "data" / "atomcode"
 
 
 def hook(command, event="PreToolUse", **more):
@@ -116,45 +120,30 @@ def test_check_finds_them(atom, capsys):
     assert "did you mean 'PreToolUse'?" in found["cause"]
 
 
-def test_fire_runs_the_examples_of_the_documents_unmodified(atom, capsys, monkeypatch):
-    atom.json("""{
-      // ask before network tools, keep a record of failures
-      "hooks": {
-        "net-ask":  {"event": "PreToolUse", "matcher": "web*|bash", "command": "\\"$ATOMCODE_PROJECT_DIR\\"/tools/ask.sh"},
-        "fail-log": {"event": "PostToolUseFailure", "command": "cat >> .fail.jsonl", "timeout_ms": 2000}
-      }
-    }""")
-    answer = {
-        "permissionDecision": "ask",
-        "permissionDecisionReason": "network",
-        "updatedInput": {"command": "curl -sS x"},
-    }
-    atom.write("tools/ask.sh", f"#!/bin/sh\necho '{json.dumps({'hookSpecificOutput': answer})}'\n")
-    atom.toml("""
-        [[hooks]]
-        name = "deny-etc"
-        trigger = "pre_tool"
-        script = "deny_etc.py"
-        script_type = "python"
-        enabled = true
-        timeout_secs = 3
-        description = "optional"
-    """)
-    atom.script(
-        "deny_etc.py",
-        "import sys, json\nif '/etc' in json.load(sys.stdin)['tool_args']: print('deny: not in /etc')\n",
-    )
-    atom.assemble().engine.close()  # trusts the files
-    event = atom.write("event.json", json.dumps({"tool": "bash", "args": {"command": "ls"}}))
-    code, out = run(atom, capsys, "fire", "pre_tool_execution", "--event", str(event))
-    assert (code, out["decision"], out["reason"]) == (0, "ask", "network")
-    assert out["event"]["args"] == {"command": "curl -sS x"}
-    atom.write("event.json", json.dumps({"tool": "edit", "args": {"path": "/etc/passwd"}}))
-    code, out = run(atom, capsys, "fire", "pre_tool_execution", "--event", str(event))
+def test_fire_runs_the_examples_of_the_documents_unmodified(atom, capsys):
+    shutil.copytree(DATA / "hooks", atom.folder / ".atomcode/hooks")
+    shutil.copytree(DATA / "tools", atom.folder / "tools")
+    shutil.copy(DATA / "hooks.json", atom.folder / ".hooks.json")
+    made = atom.assemble()  # trusts the files
+    assert [str(problem) for problem in made.problems] == []
+
+    def fire(timing, **event):
+        path = atom.write("event.json", json.dumps(event))
+        code, out = run(atom, capsys, "fire", timing, "--event", str(path))
+        assert (code, out["failures"]) == (0, [])
+        return out
+
+    out = fire("pre_tool_execution", tool="bash", args={"command": "ls"})
+    assert (out["decision"], out["reason"], out["by"]) == ("ask", "network", "net-ask")
+    assert out["event"]["args"] == {"command": "curl -sS https://example.net"}
+    out = fire("pre_tool_execution", tool="edit", args={"path": "/etc/passwd"})
     assert (out["decision"], out["reason"], out["by"]) == ("deny", "not in /etc", "deny-etc")
-    atom.write("event.json", json.dumps({"tool": "bash", "args": {}, "status": "error", "result": "x"}))
-    run(atom, capsys, "fire", "post_tool_execution", "--event", str(event))
+    fire("post_tool_execution", tool="bash", args={}, status="error", result="x")
     assert atom.seen(".fail.jsonl")["hook_event_name"] == "PostToolUseFailure"
+    assert fire("system_prompt", parts=[])["injected"] == ["Write tests first."]
+    out = fire("on_user_prompt_submit", prompt="-----BEGIN PRIVATE KEY-----")
+    assert (out["decision"], out["reason"]) == ("block", "That prompt holds a private key.")
+    assert fire("on_user_prompt_submit", prompt="hello")["decision"] is None
 
 
 GOOD = hook("echo no; exit 2")

@@ -1,0 +1,1 @@
+echo "Write tests first."

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo '{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "network", "updatedInput": {"command": "curl -sS https://example.net"}}}'
