@@ -371,7 +371,7 @@ def test_no_node(made, monkeypatch):
     monkeypatch.setenv("PATH", str(made.folder))
     words = failure(made.fire("export default () => ({deny: 'x'});"))
     assert (
-        "hooks in JavaScript need Node: there is no program 'node' in PATH. Install Node 20 or newer, or name one"
+        "hooks in JavaScript need Node: there is no program 'node' in PATH. Install Node 20.10 or newer, or name one"
         in words
     )
 
@@ -393,7 +393,7 @@ def test_a_node_by_name(made, monkeypatch):
     ("script", "words"),
     [
         ("echo 'bad option' >&2; exit 9", "could not start: the Node process ended with exit code 9: bad option"),
-        ("""printf 'old 0 0 {"node":"12.1.0"}\\n' >&$2; sleep 5""", "is Node 12.1.0, which is too old. Install Node 20 or newer"),
+        ("""printf 'old 0 0 {"node":"12.1.0"}\\n' >&$2; sleep 5""", "is Node 12.1.0, which is too old. Install Node 20.10 or newer"),
         ("kill -9 $$", "was ended by signal 9"),
     ],
 )  # fmt: skip

@@ -246,9 +246,7 @@ def test_typescript_needs_a_newer_node(made):
 @pytest.mark.agents
 @pytest.mark.parametrize("name", ["x.ts", "x.mts", "x.cts"])
 def test_typescript(made, name):
-    node = os.environ.get("HOOKTURN_TEST_NODE22") or pytest.skip(
-        "HOOKTURN_TEST_NODE22 names no Node 22.6 or newer"
-    )
+    node = NODE22 or pytest.skip("HOOKTURN_TEST_NODE22 names no Node 22.6 or newer")
     export = "export =" if name == "x.cts" else "export default"
     text = "interface Ctx { inject(text: string): void }\nconst hooks = { onEvent(ctx: Ctx): void { ctx.inject('typed' as string); } };\n"
     text += "module.exports = hooks;" if name == "x.cts" else f"{export} hooks;"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HOST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host.mjs")
 """What Node runs."""
 
-OLDEST = (20, 0)
+OLDEST = (20, 10)
 """The oldest Node that will do."""
 
 MEMORY = 256

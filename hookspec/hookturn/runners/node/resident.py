@@ -38,7 +38,7 @@ ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 LONGEST = {"hookturn": 1_000_000, "rolebox": 10_000_000}
 """Characters of what a call gives back."""
 
-_WANTED = f"Install Node {OLDEST[0]} or newer, or name one in {VARIABLE}."
+_WANTED = f"Install Node {OLDEST[0]}.{OLDEST[1]} or newer, or name one in {VARIABLE}."
 
 _nodes: WeakValueDictionary[str, Node] = WeakValueDictionary()
 _nodes_lock = Lock()
