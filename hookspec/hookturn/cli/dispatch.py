@@ -33,6 +33,7 @@ COMMANDS = {
     "info": "info",
     "trust": "trust",
     "untrust": "trust",
+    "doctor": "doctor",
     "install": "install",
     "uninstall": "install",
     "new": "new",

@@ -14,7 +14,7 @@ from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
 from ..spec.record import safe_text
 from .capabilities import HookContext, logger
 from .fold import Fold, Permissions
-from .outcome import Failure, Outcome, describe
+from .outcome import Failure, HookRecord, Outcome, describe
 from .plan import Plan, Step
 from .registry import Plugin, Registry
 from .state import Stores
@@ -39,6 +39,9 @@ MAX_NESTING = 8
 
 MAX_SERVICE_DEPTH = 3
 """How deep services may call services."""
+
+MAX_ATTACHED = 1_000
+"""Attached sessions that are kept in memory; the others are read from their files again."""
 
 STRIKES = 5
 """Failures in a row after which a plugin is set aside for the session."""
@@ -388,6 +391,27 @@ class Engine:
         if fold.failures:
             await self._adrive(self._report(fold, out))
         return out
+
+    def probe(self, event: Event) -> list[HookRecord]:
+        """Call each hook of a timing alone, whatever the others say: to see what comes back from it.
+
+        Neither on_outcome nor on_error hooks learn of it.
+
+        Parameters:
+            event: what to call them with; give ``dry_run=True`` to say that nothing has happened.
+
+        Returns:
+            a record of each hook, in order.
+        """
+        plan = self.plan(event.timing)
+        records: list[HookRecord] = []
+        if plan is not None:
+            event = self._prepared(event)
+            for step in plan.steps:
+                alone = Plan(plan.timing, [step])
+                fold: Fold = self._drive(self._steps(alone, event, True, None, None, None))
+                records += fold.outcome().hooks
+        return records
 
     def check_nesting(self) -> None:
         """Raise NestingError when a hook at the deepest level would fire once more."""
@@ -925,6 +949,19 @@ class Engine:
     def session_state(self, session_id: str) -> SessionState | None:
         """Return the state of a session that this engine runs, or None."""
         return self._sessions.get(session_id)
+
+    def _attached(self, state: SessionState) -> None:
+        """Keep a session that another process may have begun, and will perhaps end: the newest ones only."""
+        with self._lock:
+            self._sessions.pop(state.id, None)
+            self._sessions[state.id] = state
+            if len(self._sessions) <= MAX_ATTACHED:
+                return
+            for old in list(self._sessions.values()):
+                if old.stored:  # it can be attached again
+                    del self._sessions[old.id]
+                    self.stores.forget(old.id)
+                    return
 
     def _release(self, state: SessionState) -> None:
         """Let go of a session that ended."""

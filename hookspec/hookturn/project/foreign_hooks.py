@@ -118,7 +118,7 @@ class ForeignHooks(SetUp):
             self.refused(name, error.cause, error.remedy)
             return
         for doubt in module.wrongs(entry, self.survey.root):
-            self._problem(entry, doubt.cause, doubt.remedy)
+            self._problem(entry, doubt.cause, doubt.remedy, doubt.severity)
         dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
         self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks, name)
 
@@ -132,9 +132,9 @@ class ForeignHooks(SetUp):
         line = PluginEntry(name=entry.run, settings=entry.config, file=entry.file, line=entry.line)
         return discovery.make(found, line, entry.base_dir, wrong)
 
-    def _problem(self, entry: HookEntry, cause: str, remedy: str) -> None:
+    def _problem(self, entry: HookEntry, cause: str, remedy: str, severity: str = "error") -> None:
         document = self._files[entry.source].document
-        problem: Problem = document.problem(entry.where, cause, remedy)
+        problem: Problem = document.problem(entry.where, cause, remedy, severity=severity)
         self.problems.append(problem)
 
     def _row(

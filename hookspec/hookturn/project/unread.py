@@ -30,7 +30,10 @@ def problems(survey: Survey) -> list[Problem]:
         for entry in file.entries:
             if entry.source in waiting:
                 wrongs = dialect(entry.dialect).wrongs(entry, survey.root)
-                found += [file.document.problem(entry.where, wrong.cause, wrong.remedy) for wrong in wrongs]
+                found += [
+                    file.document.problem(entry.where, wrong.cause, wrong.remedy, severity=wrong.severity)
+                    for wrong in wrongs
+                ]
     model = survey.models.get("project")
     if model is None:
         return found

@@ -39,11 +39,13 @@ class Wrong(Record):
     Parameters:
         cause, remedy: as in a problem.
         certain: False where it depends on the environment at run time.
+        severity: error, or warning for what costs nothing.
     """
 
     cause: str
     remedy: str
     certain: bool = True
+    severity: str = "error"
 
 
 def problems(entry: HookEntry, project: str = "") -> list[Wrong]:

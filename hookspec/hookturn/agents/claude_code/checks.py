@@ -135,6 +135,7 @@ def of_line(line: str, *, shell: str) -> Iterator[Wrong]:
             f"{place[0]} stands without quotes: a folder with a blank in its name breaks the command",
             f'Write "{place[0]}" in double quotes.',
             certain=False,
+            severity="warning",
         )
     for name in dict.fromkeys(_NEVER_SET.findall(without_quoted(line, keep_double=True))):
         if name in _VARIABLES or re.search(rf"(?:^|[\s;&(]){name}=|\bread\b[^;|&]*\b{name}\b", line):

@@ -7,6 +7,7 @@ import re
 from ...runners.entry import HookEntry
 from ...spec.record import thaw
 from ..dialect import HookFile, Reading
+from ..installing import is_ours
 from . import checks, occasions
 from .conditions import BadRule, Condition
 from .config import NAME
@@ -29,9 +30,6 @@ LONGEST_END = 60.0
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """Settings that switch off hooks; the second counts in the administrator's file only."""
 
-_OURS = re.compile(
-    r"http://127\.0\.0\.1:\d+/hooks/[a-z-]+$"
-)  # the resident process; calls of the command are seen by all
 _PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}")
 
 
@@ -385,7 +383,7 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
         why = ""
         if "switch" in entry.extra:
             why = f"a setting: {entry.extra['switch']} is {str(entry.extra['value']).lower()}"
-        elif entry.kind == "webhook" and _OURS.match(entry.run["url"]):
+        elif entry.kind == "webhook" and is_ours({"url": entry.run["url"]}):
             why = "it calls hookturn itself"
         elif entry.layer in off:
             why = off[entry.layer]

@@ -160,7 +160,7 @@ def _header_doubts(entry: HookEntry) -> Iterator[Wrong]:
                 yield command.Wrong(cause, f'Write "allowedEnvVars": ["{variable}"].', certain=False)
             elif not os.environ.get(variable):
                 cause = f"the header {name} holds ${variable}, which is not set"
-                yield command.Wrong(cause, "Set it.", certain=False)
+                yield command.Wrong(cause, "Set it.", certain=False, severity="warning")
 
 
 def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:

@@ -1,0 +1,241 @@
+"""What can be found out about a project that is at work: do agents really call, is every guard reached, does
+every hook answer, do two declare the same, does a matcher match nothing. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from ..spec.record import Record
+from .problems import Problem, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ..engine.plan import Step
+    from .assemble import Assembled
+    from .installations import Installation
+
+RECENT = 7 * 24 * 3600.0
+"""Seconds after which a call is long ago."""
+
+MOST_TROUBLE = 20
+"""Lines of trouble that are shown."""
+
+
+class Found(Record):
+    """One installation, looked at.
+
+    Parameters:
+        agent, scope, http: as it was installed; scope is user or project.
+        state: ok, changed (our entries are not as `hookturn install` would write them), gone, or broken.
+        cause: what is wrong, or "".
+        remedy: what to do about it, or "".
+        calls: event -> seconds since the epoch when it was last answered.
+    """
+
+    agent: str
+    scope: str
+    http: bool
+    state: str
+    cause: str = ""
+    remedy: str = ""
+    calls: dict[str, float] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, times as RFC 3339."""
+        from ..spec.events import rfc3339
+
+        fields: dict[str, Any] = {name: getattr(self, name) for name in self._fields}
+        fields["calls"] = {event: rfc3339(time) for event, time in sorted(self.calls.items())}
+        return fields
+
+
+def installations(root: str, environ: Mapping[str, str], http: Any = None) -> list[Found]:
+    """Look at every installation that concerns a project.
+
+    Parameters:
+        root: the project's folder.
+        environ: the environment, which may say where agents keep their files.
+        http: agent -> where the resident process listens for it (``installing.Endpoint``), or None.
+    """
+    from os.path import realpath
+
+    from ..agents.memory import last_calls
+    from ..paths import state_root
+    from .installations import known
+
+    calls = last_calls(state_root() / "bridges", root)
+    found = []
+    for item in known():
+        if item.project in ("", realpath(root)):
+            state, cause, remedy = _state(item, root, environ, http)
+            found.append(
+                Found(
+                    agent=item.agent,
+                    scope="project" if item.project else "user",
+                    http=item.http,
+                    state=state,
+                    cause=cause,
+                    remedy=remedy,
+                    calls=calls.get(item.agent, {}),
+                )
+            )
+    return found
+
+
+def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any) -> tuple[str, str, str]:
+    from ..agents.installing import CannotInstall
+    from .installer import closed_events, plan
+
+    words = (
+        f"hookturn install {item.agent}"
+        + ("" if item.project else " --user")
+        + (" --http" if item.http else "")
+    )
+    endpoint = http(item.agent) if item.http and http is not None else None
+    about: dict[str, Any] = {"project": root, "user": not item.project, "environ": environ}
+    try:
+        closed = closed_events(item.agent, root, environ)
+        changes = plan(item.agent, http=endpoint, closed=closed, **about)
+        if not changes:
+            return "ok", "", ""
+        if not plan(item.agent, remove=True, **about):
+            return "gone", "its configuration no longer calls hookturn", f"Run `{words}` again."
+    except CannotInstall as error:
+        return "broken", str(error), "Correct it."
+    labels = ", ".join(change.label for change in changes)
+    return "changed", f"{labels} is not as this version would write it", f"Run `{words}` again."
+
+
+class Guard(Record):
+    """One guard, and whether it has been reached.
+
+    Parameters:
+        name, timing, source: which.
+        last: seconds since the epoch when an agent's event last reached its timing, or None for never.
+    """
+
+    name: str
+    timing: str
+    source: str
+    last: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, the time as RFC 3339."""
+        from ..spec.events import rfc3339
+
+        last = None if self.last is None else rfc3339(self.last)
+        return {"name": self.name, "timing": self.timing, "source": self.source, "last": last}
+
+
+def guards(assembled: Assembled, found: Iterable[Found]) -> list[Guard]:
+    """Return every guard with the time of the last event that reached its timing, through any installed agent."""
+    from ..agents.bridge import hooks_of
+
+    reached: dict[str, float] = {}
+    for item in found:
+        rows = hooks_of(item.agent).EVENTS
+        for event, time in item.calls.items():
+            for timing in rows[event].timings if event in rows else ():
+                reached[timing] = max(time, reached.get(timing, 0.0))
+    return [
+        Guard(step.name, timing, step.source, reached.get(timing))
+        for timing, step in steps(assembled)
+        if step.guard
+    ]
+
+
+def steps(assembled: Assembled) -> list[tuple[str, Step]]:
+    """Return every hook in force with its timing, in order."""
+    engine = assembled.engine
+    plans = [(name, engine.plan(name)) for name in engine.registry.timings]
+    return [(name, step) for name, plan in plans if plan is not None for step in plan.steps]
+
+
+def dead_matchers(assembled: Assembled) -> list[Problem]:
+    """Return a warning for each tools pattern that matches no kind and no tool of any agent that is known here."""
+    from ..engine.match import glob_match
+    from ..spec.errors import did_you_mean
+    from ..spec.tools import KINDS
+
+    names = {*KINDS, *known_tools(), *(assembled.engine.tools or ())}
+    found: dict[tuple[str, str], Problem] = {}
+    for _, step in steps(assembled):
+        for pattern in (step.filter.tools if step.filter is not None else None) or ():
+            plain = pattern.replace("*", "").replace("?", "")
+            if "mcp" in plain or ":" in plain or "/" in plain:  # tools of servers that nobody knows here
+                continue
+            if not any(glob_match(pattern, name) for name in names):
+                cause = f"the hook {step.name} is for the tool {show(pattern)}, which no known agent has"
+                cause += did_you_mean(pattern, sorted(names))
+                found[step.name, pattern] = Problem(
+                    step.source, 0, 0, "", cause, "If a tool has this very name, all is well.", "warning"
+                )
+    return list(found.values())
+
+
+def known_tools() -> set[str]:
+    """Return the names of all tools that hookturn knows: those of the agents, and usual ones."""
+    from importlib import import_module
+
+    from ..agents.bridge import AGENTS
+    from ..spec.tools import USUAL
+
+    names = set(USUAL)
+    for folder in (*AGENTS.values(), "rolebox"):
+        names.update(import_module(f"hookturn.agents.{folder}.tools").TOOLS)
+    return names
+
+
+def doubles(assembled: Assembled) -> list[Problem]:
+    """Return a warning for each hook that two files declare alike, so that it runs twice."""
+    import json
+
+    from ..spec.record import thaw
+
+    survey = assembled.survey
+    loaded = {row.source for row in survey.rows if row.kind == "config" and row.state in ("loaded", "dry")}
+    entries = [entry for model in survey.models.values() for entry in model.hooks]
+    entries += [entry for file in survey.foreign for entry in file.entries]
+    first: dict[str, Any] = {}
+    found = []
+    for entry in entries:
+        if entry.source not in loaded or entry.kind in ("", "answer", "plugin"):
+            continue
+        what = json.dumps([entry.kind, thaw(entry.run), sorted(entry.timings), entry.base_dir], default=str)
+        if what in first:
+            cause = f"the hook {entry.name} runs the same as {first[what].name} ({first[what].source})"
+            found.append(
+                Problem(entry.file, entry.line, entry.column, "", cause, "Take one of them out.", "warning")
+            )
+        first.setdefault(what, entry)
+    return found
+
+
+def trouble(root: str) -> list[dict[str, Any]]:
+    """Return the last calls in a project that could not be answered properly, oldest first."""
+    import json
+    from os.path import realpath
+
+    from ..agents.memory import TROUBLE
+    from ..paths import state_root
+    from ..runners.module import read
+
+    try:
+        lines = read(str(state_root() / "bridges" / TROUBLE), 10_000_000).splitlines()
+    except (OSError, ValueError):
+        return []
+    rows = []
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:  # cut off by a kill
+            continue
+        if isinstance(row, dict) and _below(realpath(str(row.get("project", ""))), realpath(root)):
+            rows.append(row)
+    return rows[-MOST_TROUBLE:]
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -1,0 +1,140 @@
+"""``hookturn doctor``: whether agents call, guards are reached, and hooks answer."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+GUARDED = """\
+hooks:
+- {name: no-rm, timings: [pre_tool_execution], guard: true, run: {answer: {deny: no rm}}, filter: {tools: [bash]}}
+"""
+
+
+@pytest.fixture
+def doctor(cli):
+    cli.env["HOME"] = os.environ["HOME"]
+    return lambda *words: cli("doctor", *words)
+
+
+def call(cli, event: str, **fields) -> None:
+    """Call the bridge as Claude Code would, without the resident process."""
+    payload = {"session_id": "s", "hook_event_name": event, "cwd": str(cli.project), **fields}
+    done = cli("bridge", "claude-code", "--timeout", "30", input=json.dumps(payload))
+    assert done.code == 0, done
+
+
+def test_nothing_installed(doctor, cli):
+    cli.write("hookturn.yaml", GUARDED)
+    ran = doctor()
+    assert ran.code == 0, ran
+    assert "No agent calls hookturn here" in ran.out
+    assert "protect nothing yet" in ran.out
+
+
+def test_an_agent_that_calls_reaches_the_guard(doctor, cli):
+    cli.write("hookturn.yaml", GUARDED)
+    assert cli("install", "claude-code", "--yes").code == 0
+    before = doctor("--json")
+    assert before.code == 0, before
+    (found,) = before.json["installations"]
+    assert (found["agent"], found["scope"], found["state"], found["calls"]) == (
+        "claude-code",
+        "project",
+        "ok",
+        {},
+    )
+    assert {guard["name"]: guard["last"] for guard in before.json["guards"]}["no-rm"] is None
+    call(cli, "PreToolUse", tool_name="Bash", tool_input={"command": "rm x"}, tool_use_id="t")
+    after = doctor("--json").json
+    assert set(after["installations"][0]["calls"]) == {"PreToolUse"}
+    assert {guard["name"]: guard["last"] for guard in after["guards"]}["no-rm"] is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        (lambda path: path.write_text("{}"), "gone"),
+        (lambda path: path.write_text(path.read_text().replace("--timeout 60", "--timeout 6", 1)), "changed"),
+        (lambda path: path.write_text("{"), "broken"),
+    ],
+    ids=["gone", "changed", "broken"],
+)
+def test_an_installation_that_is_no_longer_as_it_was(doctor, cli, change, state):
+    assert cli("install", "claude-code", "--yes").code == 0
+    change(cli.project / ".claude/settings.json")
+    ran = doctor("--json")
+    assert ran.code == 1
+    (found,) = ran.json["installations"]
+    assert found["state"] == state
+    assert found["cause"]
+    assert found["remedy"]
+    assert state in doctor().out
+
+
+def test_the_resident_process_that_http_needs(doctor, cli):
+    assert cli("install", "claude-code", "--http", "--yes").code == 0
+    assert doctor("--json").json["resident"] is False
+    assert "fails open" in doctor().out
+
+
+def test_every_hook_is_called_alone_and_dry(doctor, cli):
+    cli.write(
+        "config.yaml",
+        """\
+hooks:
+- {name: first, timings: [pre_tool_execution], run: {answer: {deny: always}}}
+- {name: broken, run: {module: broken.py}}
+- {name: script, timings: [on_turn_complete], run: {command: "touch ran; exit 3"}}
+- {name: picky, timings: [pre_tool_execution], run: {answer: {deny: no}}, filter: {tools: [fetch]}}
+""",
+    )
+    cli.write(
+        "broken.py", "def pre_tool_execution(event):\n    assert event.dry_run\n    raise ValueError('oh')\n"
+    )
+    ran = doctor("--with", "config.yaml", "--json")
+    assert ran.code == 1, ran
+    rows = {(row["timing"], row["name"]): row for row in ran.json["hooks"]}
+    assert rows["pre_tool_execution", "first"]["answer"]
+    assert "ValueError" in str(rows["pre_tool_execution", "broken"]["error"])
+    assert not rows["pre_tool_execution", "picky"]["matched"]
+    assert not rows["on_turn_complete", "script"]["error"]
+    assert not (cli.project / "ran").exists()
+    assert "dry: runs only with --live" in doctor("--with", "config.yaml").out
+    live = doctor("--with", "config.yaml", "--live", "--json")
+    rows = {(row["timing"], row["name"]): row for row in live.json["hooks"]}
+    assert "exit code 3" in str(rows["on_turn_complete", "script"]["error"])
+    assert (cli.project / "ran").exists()
+
+
+def test_dead_matchers_and_doubles(doctor, cli):
+    cli.write(
+        "config.yaml",
+        """\
+hooks:
+- {name: typo, timings: [pre_tool_execution], run: {command: ["true"]}, filter: {tools: [Bsh]}}
+- {name: fine, timings: [pre_tool_execution], run: {command: ["false"]}, filter: {tools: [Bash, "mcp__x__*", bash]}}
+- {name: again, timings: [pre_tool_execution], run: {command: ["true"]}}
+""",
+    )
+    told = [problem["cause"] for problem in doctor("--with", "config.yaml", "--json").json["problems"]]
+    assert any("typo is for the tool 'Bsh', which no known agent has" in cause for cause in told)
+    assert any("again runs the same as typo" in cause for cause in told)
+    assert not any("fine" in cause for cause in told)
+
+
+def test_trouble_of_calls_is_shown(doctor, cli):
+    cli("bridge", "claude-code", "--timeout", "30", input=b"{", cwd=cli.project)
+    rows = doctor("--json").json["trouble"]
+    assert [row["agent"] for row in rows] == ["claude-code"]
+    assert rows[0]["cause"]
+    assert "trouble" in doctor().out
+
+
+def test_it_changes_nothing(doctor, cli):
+    cli.write("hookturn.yaml", GUARDED)
+    before = sorted(str(path) for path in cli.project.rglob("*"))
+    doctor()
+    assert sorted(str(path) for path in cli.project.rglob("*")) == before
