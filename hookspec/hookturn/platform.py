@@ -222,9 +222,14 @@ def born(pid: int) -> str:
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish", b"env", b"timeout")
 
 
-def starter() -> int:
-    """Return the process that had us started, past the shells in between; 0 when nobody can tell."""
-    pid = os.getppid()
+def starter(pid: int | None = None) -> int:
+    """Return the process that had us started, past the shells in between; 0 when nobody can tell.
+
+    Parameters:
+        pid: the parent of the process that it is about; default: ours.
+    """
+    if pid is None:
+        pid = os.getppid()
     if not sys.platform.startswith("linux"):
         return 0  # it may be a shell, which is gone at once
     for _ in range(4):

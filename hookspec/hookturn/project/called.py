@@ -32,6 +32,16 @@ if TYPE_CHECKING:
             """The caller's environment."""
 
 
+def meant(place: Called) -> tuple[str | None, Mapping[str, str]]:
+    """Return what a call means by its project, as ``assemble`` takes it: start folder (or None) and environment."""
+    if not place.project:
+        return place.cwd, place.environ
+    # One agent may run inside another's shell: only the caller's own variable names the project.
+    environ = {key: value for key, value in place.environ.items() if key not in PROJECT_VARIABLES}
+    environ[PROJECT_VARIABLES[0]] = place.project
+    return None, environ
+
+
 def assemble_for(place: Called, **options: Any) -> Assembled:
     """Build the engine of the place that a call comes from.
 
@@ -39,12 +49,7 @@ def assemble_for(place: Called, **options: Any) -> Assembled:
         place: where the call comes from.
         options: further keyword arguments of ``assemble``.
     """
-    environ = place.environ
-    start: str | None = place.cwd
-    if place.project:
-        # One agent may run inside another's shell: only the caller's own variable names the project.
-        environ = {key: value for key, value in environ.items() if key not in PROJECT_VARIABLES}
-        environ[PROJECT_VARIABLES[0]] = place.project
-        start = None
+    start, environ = meant(place)
+    options.setdefault("environ", environ)
     options.setdefault("threaded", True)
-    return assemble(start, environ=environ, agent=place.agent, log=False, **options)
+    return assemble(start, agent=place.agent, log=False, **options)

@@ -8,11 +8,14 @@ from collections import OrderedDict
 from threading import Event, Lock
 from time import monotonic
 
+from ..agents.bridge import AGENTS, MARGIN, hooks_of
+from ..platform import starter
 from .engines import Lease
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
     from typing import Any
 
     from .engines import Engines
@@ -32,25 +35,27 @@ _LONGEST_LOOK = 65_536
 
 
 class Options:
-    """What a command line says of a call: ``bridge AGENT [--event NAME] [--timeout SECONDS]``.
+    """What a command line says of a call: ``bridge AGENT [--event NAME] [--timeout SECONDS] [--project DIR]``.
 
     Attributes:
-        agent, event: "" when they are missing.
+        agent, event, project: "" when they are missing.
         timeout: seconds of the agent's limit, or None.
-        known: whether all words were understood.
+        known: whether all words were understood; ``hookturn bridge`` tells what is wrong with others.
     """
 
     def __init__(self, words: list[str]) -> None:
-        self.agent = self.event = ""
+        self.agent = self.event = self.project = ""
         self.timeout: float | None = None
         self.known = words[:1] == ["bridge"]
         rest = iter(words[1:])
         for word in rest:
             name, equals, value = word.partition("=")
-            if name in ("--event", "--timeout"):
+            if name in ("--event", "--timeout", "--project"):
                 value = value if equals else next(rest, "")
                 if name == "--event":
                     self.event = value
+                elif name == "--project":
+                    self.project = value
                 else:
                     self.timeout = seconds(value)
                     self.known = self.known and self.timeout is not None
@@ -58,6 +63,14 @@ class Options:
                 self.agent = word
             else:
                 self.known = False
+        self.known = self.known and self.agent in AGENTS
+
+
+def memory() -> Path:
+    """Return the folder in which bridges remember what fails closed, the same as ``hookturn bridge`` uses."""
+    from ..paths import state_root
+
+    return state_root() / "bridges"
 
 
 def seconds(text: str) -> float | None:
@@ -97,13 +110,11 @@ class Calls:
     """
 
     def __init__(self, engines: Engines, bridge: Any = None) -> None:
-        from ..paths import state_root
-
         if bridge is None:
             from ..agents import bridge
         self._bridge = bridge
         self._engines = engines
-        self._memory = state_root()
+        self._memory = memory()
         self._lock = Lock()
         self._sessions: OrderedDict[str, Mapping[str, str]] = OrderedDict()
         self._late: set[Late] = set()
@@ -117,25 +128,25 @@ class Calls:
     def command(self, request: Request) -> tuple[int, bytes, bytes]:
         """Answer a thin client: exit code, standard output, standard error."""
         options = Options(request.words)
-        session = _session_of(request.payload)
+        payload = hooks_of(options.agent).given(request.environ)
+        if payload is None:
+            payload = request.payload
+        session = _session_of(payload)
         if session:
             self._remember(session, request.environ)
         answer = self.run(
             options.agent,
-            request.payload,
+            payload,
             environ=request.environ,
-            cwd=request.cwd,
+            cwd=os.path.join(request.cwd or os.sep, options.project),
             event=options.event,
             timeout=options.timeout,
-            caller_pid=request.parent,
+            caller_pid=starter(request.parent),
         )
         return answer.exit_code, answer.stdout, answer.stderr.encode("utf-8", "backslashreplace")
 
     def run(self, agent: str, payload: bytes, **about: Any) -> Any:
         """Let the bridge answer; see ``agents.bridge.answer`` for the parameters."""
-        with self._lock:
-            self.running += 1
-            self.total += 1
         lease = Lease(self._engines)
         try:
             return self._bridge.answer(
@@ -143,9 +154,17 @@ class Calls:
             )
         finally:
             lease.release()
-            with self._lock:
-                self.running -= 1
-                self.last = monotonic()
+
+    def __enter__(self) -> None:
+        """Begin a call: the process does not end before its answer is sent."""
+        with self._lock:
+            self.running += 1
+            self.total += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self.running -= 1
+            self.last = monotonic()
 
     # -- HTTP: no environment, and nobody who watches the time ----------------------------------------
 
@@ -170,8 +189,6 @@ class Calls:
 
     def in_time(self, timeout: float | None, answer: Callable[[], None]) -> Late:
         """Have a call watched: ``answer`` is called when its time is over and nobody has claimed it."""
-        from ..agents.bridge import MARGIN
-
         limit = SECONDS if timeout is None else max(timeout - MARGIN, timeout / 2)
         late = Late(monotonic() + limit, answer)
         self._late.add(late)

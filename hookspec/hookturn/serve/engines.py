@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from threading import Lock, RLock
 from time import time_ns
 
+from ..project.layers import PROJECT_VARIABLES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -87,9 +89,9 @@ class Seen(Mapping[str, str]):
         return len(self._environ)
 
     def fits(self, environ: Mapping[str, str]) -> bool:
-        """Whether another environment would have looked the same."""
+        """Whether another environment would have looked the same, but for the project that it names."""
         return environ is self._environ or all(
-            environ.get(name) == value for name, value in self.asked.items()
+            environ.get(name) == value for name, value in self.asked.items() if name not in PROJECT_VARIABLES
         )
 
 
@@ -149,12 +151,13 @@ class Engines:
     """All engines of a resident process.
 
     Parameters:
-        make: builds an engine: (start folder or None, environment, agent) -> something with ``engine``,
-            ``root`` and ``survey``; default: ``project.assemble``.
+        make: builds an engine as ``project.called.assemble_for`` does, which is the default.
     """
 
     def __init__(self, make: Callable[..., Any] | None = None) -> None:
-        self._make = make or _assemble
+        from ..project.called import assemble_for
+
+        self._make = make or assemble_for
         self._lock = RLock()
         self._held: list[Held] = []  # the last used at the end
         self._places: dict[tuple[str, str, str], tuple[Files, Held]] = {}
@@ -197,29 +200,29 @@ class Engines:
             return True
 
     def _build(self, key: tuple[str, str, str], place: Place) -> Held:
+        from ..project.called import meant
         from ..project.layers import project_root
 
-        agent, project, cwd = key
-        start = project or cwd
-        # The environment's own variable says which folder is the root; without one the search starts at cwd.
-        named = project_root(None, environ=place.environ) if project else project_root(start)
-        way = _way(start, named)
+        start, environ = meant(place)
+        root = project_root(start, environ=environ)
+        way = _way(start, root)
+        agent = place.agent
         with self._lock:
             fitting = [
                 held
                 for held in self._held
-                if (held.root, held.agent) == (named, agent) and held.environ.fits(place.environ)
+                if (held.root, held.agent) == (root, agent) and held.environ.fits(place.environ)
             ]
         for held in fitting:
             if held.current() and self._use(held):
                 with self._lock:
                     self._remember(key, way, held)
                 return held
-        before = Files(configuration(named))
-        seen = Seen(place.environ)
-        assembled = self._make(None if project else start, seen, agent)
+        before = Files(configuration(root))
+        seen = Seen(environ)
+        assembled = self._make(place, environ=seen)
         after = Files(sorted(parts(assembled.survey, place.environ)))
-        held = Held(assembled.engine, named, agent, seen, [before, after])
+        held = Held(assembled.engine, root, agent, seen, [before, after])
         held.users = 1
         with self._lock:
             self.made += 1
@@ -265,12 +268,6 @@ class Engines:
                 self._retire(held)
 
 
-def _assemble(start: str | None, environ: Mapping[str, str], agent: str) -> Any:
-    from ..project.assemble import assemble
-
-    return assemble(start, environ=environ, agent=agent, threaded=True)
-
-
 def configuration(root: str) -> list[str]:
     """Return the files that say how a project's engine is made; some are not there."""
     from ..paths import config_root, managed_config
@@ -300,10 +297,12 @@ def parts(survey: Any, environ: Mapping[str, str]) -> set[str]:
     return found
 
 
-def _way(start: str, root: str) -> Files:
-    """Return what makes ``root`` the root for somebody who starts at ``start``."""
+def _way(start: str | None, root: str) -> Files:
+    """Return what makes ``root`` the root for somebody who starts at ``start``; None: a variable names it."""
     from ..project.layers import NAMES, TABLE
 
+    if start is None:
+        return Files(())
     exist, whole = [], []
     folder = os.path.abspath(start)
     while True:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from time import monotonic
 
 from . import start, thin
-from .calls import Options
+from .calls import Options, memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ def _give_input(payload: bytes) -> None:
 def _late(words: list[str], payload: bytes, end: float, sock: socket.socket, reply: bytes) -> None:
     """Wait until the deadline, with an answer by policy at hand; end with whichever there is."""
     from ..agents import bridge
-    from ..paths import state_root
 
     options = Options(words)
     try:
@@ -87,7 +86,7 @@ def _late(words: list[str], payload: bytes, end: float, sock: socket.socket, rep
     except OSError:
         cwd = os.sep
     policy = bridge.late(
-        options.agent, payload, environ=os.environ, cwd=cwd, event=options.event, memory=state_root()
+        options.agent, payload, environ=os.environ, cwd=cwd, event=options.event, memory=memory()
     )
     with suppress(OSError):
         while (left := end - monotonic()) > 0:

@@ -103,7 +103,7 @@ class Acceptors:
                     with suppress(RuntimeError):  # no thread to be had: the queue waits for this one
                         self._add()
             try:
-                with connection:
+                with connection, suppress(OSError):  # the other side may go away at any time
                     self._handle(connection)
             except Exception as error:
                 note(f"a connection failed: {type(error).__name__}: {error}")
@@ -290,31 +290,26 @@ class Server:
             request = self._reader.read(connection.recv)
         except (wire.WireError, OSError):
             return
-        word = request.words[0]
-        if word in ("status", "stop"):
-            self._answer(connection, 0, self._status(), b"")
-            if word == "stop":
+        if request.words[0] in ("status", "stop"):
+            with suppress(OSError):
+                connection.sendall(wire.BEGUN + wire.reply(0, self._status(), b""))
+            if request.words[0] == "stop":
                 self.finish("told to")
             return
+        with self.calls:
+            self._call(connection, request)
+
+    def _call(self, connection: socket.socket, request: wire.Request) -> None:
+        """Answer a call of an agent."""
         if request.identity != self._identity:
             self._make_way("another version is installed")
         if not self._listening or not self._fresh():
-            with suppress(OSError):
-                connection.sendall(wire.STALE)
+            connection.sendall(wire.STALE)
             return
-        if not Options(request.words).known:
-            return  # the client's own process knows more
-        if wire.client_left(connection):
-            return
-        with suppress(OSError):
-            connection.sendall(wire.BEGUN)
-        code, out, err = self.calls.command(request)
-        with suppress(OSError):
-            connection.sendall(wire.reply(code, out, err))
-
-    def _answer(self, connection: socket.socket, code: int, out: bytes, err: bytes) -> None:
-        with suppress(OSError):
-            connection.sendall(wire.BEGUN + wire.reply(code, out, err))
+        if not Options(request.words).known or wire.client_left(connection):
+            return  # the client's own process knows more, or nobody waits
+        connection.sendall(wire.BEGUN)
+        connection.sendall(wire.reply(*self.calls.command(request)))
 
     def _status(self) -> bytes:
         import json

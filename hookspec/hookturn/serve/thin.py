@@ -154,7 +154,7 @@ def main() -> None:
     begun = time.monotonic()
     words = sys.argv[1:]
     environ = posix.environ
-    # AtomCode of generation 1 writes nothing and never closes our standard input.
+    # AtomCode of generation 1 writes nothing and never closes our standard input (``agents.atomcode``).
     payload = b"" if b"ATOMCODE_HOOK_CONTEXT" in environ and "atomcode" in words else read_all(0)
     end = begun + seconds(words)
     path = place(environ)

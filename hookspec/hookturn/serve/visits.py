@@ -58,8 +58,9 @@ class Visits:
                 if head is None:
                     return
                 admit(self._door, head)
-                if not self._visit(connection, stream, head, time):
-                    return
+                with self._calls:
+                    if not self._visit(connection, stream, head, time):
+                        return
             except web.BadRequest as error:
                 self._refuse(connection, error.status, error.why)
                 return
@@ -112,6 +113,10 @@ class Visits:
         late = self._calls.in_time(timeout, too_late)
         try:
             answer = self._calls.run(agent, payload, timeout=timeout, **about)
+        except Exception as error:
+            answer = self._calls.late(
+                agent, payload, cause=f"hookturn failed: {type(error).__name__}", **about
+            )
         finally:
             answered = self._calls.done(late)
         if answered:

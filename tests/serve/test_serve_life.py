@@ -1,0 +1,253 @@
+"""The resident process: begins, answers, reloads, makes way, ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+
+def test_a_call_without_a_resident_process_is_answered_and_starts_one(home):
+    home.hook(home.GUARD)
+    code, answer, _ = home.call("rm -rf /")
+    assert (code, home.decision(answer)) == (0, "deny")
+    status = home.wait_for(lambda: (found := home.status())["running"] and found)
+    assert home.running() == [status["pid"]]
+    code, answer, _ = home.call("rm -rf /")
+    assert (code, home.decision(answer)) == (0, "deny")
+    assert home.status()["calls"] == 1
+
+
+def test_the_same_answer_with_and_without_it(home):
+    home.hook(home.GUARD)
+    alone = home.call("rm -rf /")
+    home.wait_for(lambda: home.status()["running"])
+    assert home.call("rm -rf /") == alone
+    assert home.status()["calls"] == 1
+
+
+def test_its_files_are_the_users_alone(home):
+    status = home.serve()
+    place = Path(status["socket"])
+    assert place.parent == home.state / "serve"
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    for path in place.parent.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_long_state_folder_has_its_socket_elsewhere(home, tmp_path):
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    home.environ["HOOKTURN_STATE_DIR"] = str(tmp_path / ("x" * 150))
+    home.environ["XDG_RUNTIME_DIR"] = str(runtime)
+    status = home.serve()
+    try:
+        assert Path(status["socket"]).parent == runtime / "hookturn"
+        assert home.call()[0] == 0
+        assert home.status()["calls"] == 1
+    finally:
+        home.hookturn("serve", "--stop")
+
+
+def test_start_status_stop(home):
+    assert home.status()["running"] is False
+    began = home.serve()
+    assert began["began"] is True
+    assert home.serve()["began"] is False
+    assert home.status()["pid"] == began["pid"]
+    assert home.hookturn("serve", "--stop") == {
+        "schema": 1,
+        "stopped": True,
+        "pid": began["pid"],
+        "exit_code": 0,
+    }
+    home.wait_for(lambda: not home.running())
+    assert not Path(began["socket"]).exists()
+    assert home.hookturn("serve", "--stop")["stopped"] is False
+
+
+def test_it_has_no_terminal_no_folder_and_no_secret_of_who_started_it(home):
+    home.environ["DEPLOY_TOKEN"] = "hunter2"
+    pid = home.serve()["pid"]
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+    assert b"DEPLOY_TOKEN" not in Path(f"/proc/{pid}/environ").read_bytes()
+    assert os.getsid(pid) == pid
+
+
+def test_hooks_see_the_callers_environment(home):
+    home.hook(
+        """
+from hookturn import Deny, hookimpl
+
+@hookimpl
+def pre_tool_execution(event, ctx):
+    return Deny(ctx.env.get("WHO", "nobody"))
+"""
+    )
+    home.serve()
+    for who in ("ada", "bob"):
+        home.environ["WHO"] = who
+        _, answer, _ = home.call()
+        assert answer["hookSpecificOutput"]["permissionDecisionReason"].endswith(who)
+    assert home.status()["calls"] == 2
+
+
+def test_a_changed_configuration_counts_at_the_next_call(home):
+    home.serve()
+    assert home.decision(home.call("rm -rf /")[1]) == ""
+    home.hook(home.GUARD)
+    assert home.decision(home.call("rm -rf /")[1]) == "deny"
+    (home.project / "hookturn.yaml").write_text('permissions: {deny: ["bash(git push*)"]}\n')
+    assert home.decision(home.call("git push")[1]) == "deny"
+    home.hook(home.GUARD.replace("rm -rf", "mkfs"))
+    assert home.decision(home.call("mkfs /dev/sda")[1]) == "deny"
+    assert home.decision(home.call("rm -rf /")[1]) == ""
+    assert home.status()["calls"] == 5
+
+
+def test_an_unchanged_configuration_is_read_once(home):
+    home.hook(home.GUARD)
+    time.sleep(0.1)  # files younger than that are not believed
+    home.serve()
+    for _ in range(4):
+        home.call()
+    assert home.status()["engines_made"] == 1
+
+
+def test_projects_are_apart(home):
+    other = home.folder / "other"
+    other.mkdir()
+    (other / "hookturn.yaml").write_text('permissions: {deny: ["bash(ls *)"]}\n')
+    home.serve()
+    assert home.decision(home.call("ls -l")[1]) == ""
+    assert home.decision(home.call("ls -l", cwd=str(other))[1]) == "deny"
+    assert home.decision(home.call("ls -l")[1]) == ""
+    assert home.status()["projects"] == sorted([str(home.project), str(other)])
+
+
+def test_it_ends_when_nobody_calls(home):
+    home.serve("--idle", "0.5")
+    home.wait_for(lambda: not home.running())
+    assert home.status()["running"] is False
+
+
+def test_it_ends_when_its_socket_is_gone(home):
+    status = home.serve()
+    os.unlink(status["socket"])
+    home.wait_for(lambda: not home.running())
+
+
+def test_sigterm_lets_calls_end(home):
+    home.hook(
+        """
+import pathlib, time
+from hookturn import Deny, hookimpl
+
+@hookimpl
+def pre_tool_execution(event, ctx):
+    pathlib.Path(ctx.project_dir, "inside").touch()
+    time.sleep(1.0)
+    return Deny("slow")
+"""
+    )
+    pid = home.serve()["pid"]
+    call = home.begin()
+    home.wait_for((home.project / "inside").exists)
+    os.kill(pid, signal.SIGTERM)
+    out, _ = call.communicate(timeout=30)
+    assert b"slow" in out
+    home.wait_for(lambda: not home.running())
+
+
+def test_another_version_takes_over(home):
+    """An upgrade in place changes the client's file; here the process is told of one by a request."""
+    import socket
+
+    from hookturn.serve import thin, wire
+
+    status = home.serve()
+    frame = thin.frame(["bridge", "claude-code"], {}, home.payload()).replace(
+        thin.identity(), b"f" * len(thin.identity())
+    )
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(status["socket"])
+        sock.sendall(frame)
+        assert sock.recv(100) == wire.STALE
+    home.wait_for(lambda: status["pid"] not in home.running())
+    new = home.wait_for(lambda: (found := home.status())["running"] and found)
+    assert new["pid"] != status["pid"]
+    assert home.call()[0] == 0
+
+
+def test_output_of_hooks_is_no_answer(home):
+    home.hook(
+        """
+import os, sys
+from hookturn import hookimpl
+
+@hookimpl
+def pre_tool_execution(event):
+    print("noise")
+    os.write(1, b"more noise")
+"""
+    )
+    home.serve()
+    assert home.call()[:2] == (0, None)
+    assert home.status()["calls"] == 1
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"null", b"[]", b"{", b"\xff\xfe", b'{"hook_event_name": 3}', b"\0" * 100]
+)
+def test_bad_payloads_are_answered(home, payload):
+    home.serve()
+    code, answer, err = home.call(payload=payload)
+    assert (code, answer) == (0, None)
+    assert err
+    assert home.status()["calls"] == 1
+
+
+def test_a_payload_of_ten_megabytes(home):
+    home.hook(home.GUARD)
+    home.serve()
+    assert home.decision(home.call("rm -rf / " + "x" * 10_000_000)[1]) == "deny"
+    assert home.status()["calls"] == 1
+
+
+def test_a_closed_standard_input(home):
+    import subprocess
+
+    home.serve()
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *home.argv()], env=home.environ, capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_words_that_are_not_known_never_deny(home):
+    home.serve()
+    assert home.call("ls", "--no-such-option")[:2] == (0, None)
+
+
+def test_a_foreign_client_is_not_answered(home):
+    import socket
+
+    status = home.serve()
+    for junk in (
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\n",
+        b"HT1 1 2 3\n",
+        b"HT1 0 99999999999 0 0 0 0\n",
+        b"HT9 0 0 0 0 0 0\n",
+    ):
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(10)
+            sock.connect(status["socket"])
+            sock.sendall(junk)
+            assert sock.recv(100) == b""
+    assert home.status()["running"] is True
