@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
+    from ..project.assemble import Assembled
+    from ..project.problems import Problem
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
@@ -37,7 +40,7 @@ def run(args: Namespace) -> int:
     if args.path is not None:
         _choose(args)
     with dry_project(args) as assembled:
-        problems = [*assembled.problems, *unread(assembled.survey)]
+        problems = [*assembled.problems, *unread(assembled.survey), *_of_scripts(assembled)]
     files = [layer.label for layer in assembled.layers]
     files += [file.place.label for file in assembled.survey.foreign]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
@@ -61,6 +64,28 @@ def run(args: Namespace) -> int:
     where = ", ".join(clean(name) for name in files) or f"{clean(assembled.root)} (it has no configuration)"
     say(f"{count(errors, 'error')}, {count(warnings, 'warning')} in {where}")
     return 1 if errors else 0
+
+
+def _of_scripts(assembled: Assembled) -> list[Problem]:
+    """Load the JavaScript files of the hooks in force and return what is wrong with them. Without Node there is nothing to say."""
+    import os
+
+    found = []
+    for record in assembled.engine.plugins:
+        script = getattr(record.plugin, "script", None)
+        if script is None:
+            continue
+        from ..runners.node.resident import find_node
+
+        if find_node(os.environ)[1]:  # which has been told
+            break
+        entry = script.entry
+        document = assembled.survey.models[entry.layer].document
+        place = ("hooks", entry.index, "run", entry.kind)
+        found += [
+            document.problem(place, wrong.cause, wrong.remedy) for wrong in script.wrongs(assembled.root)
+        ]
+    return found
 
 
 def _choose(args: Namespace) -> None:

@@ -12,7 +12,7 @@ from ..spec.markers import hookimpl
 from ..spec.timings import TIMINGS
 from .command import Wrong
 from .entry import Configured
-from .node.resident import ENDINGS, TIMEOUT, find_node
+from .node.resident import ENDINGS, TIMEOUT, Node, find_node, lacking
 from .outside import Outside
 from .threads import in_coroutine, on_thread
 from .wire import FailedToStart, NoAnswer
@@ -81,7 +81,7 @@ def make(
             raise RegistrationError(entry.name, wrong.cause, wrong.remedy)
     script = Script(entry, config or {}, live=live)
     hooks = {name: _hook(script, timings[name]) for name in entry.timings}
-    return Configured(entry.name, {**hooks, "on_dispose": _disposal(script)})
+    return Configured(entry.name, {**hooks, "on_dispose": _disposal(script), "script": script})
 
 
 def _hook(script: Script, timing: Timing) -> Any:
@@ -127,7 +127,7 @@ class Script(Outside):
         if self.starts_itself(env, ctx):
             return None
         self.check_files()
-        module = self._loaded(ctx)
+        module = self._in(ctx.project_dir)
         how: dict[str, Any] = {
             "handler": (timing.name, camel_case(timing.name)),
             "payload": event.to_json(),
@@ -152,14 +152,38 @@ class Script(Outside):
             raise self._hidden(error) from None
         return self._answers(result, ctx)
 
-    def _loaded(self, ctx: Any) -> Module:
-        """Return the module. It belongs to the project of the first event."""
-        from .node.resident import Node
+    def wrongs(self, project: str) -> list[Wrong]:
+        """Load the file and return what is wrong with it, for ``hookturn check``.
 
+        Parameters:
+            project: the project's folder.
+        """
+        try:
+            self.check_files()
+            loaded = self._in(project).load()
+        except (NoAnswer, TimeoutError) as error:
+            return [
+                Wrong(
+                    self.hidden.hide(str(error)).removeprefix(f"{self.entry.source}: "), "Correct the file."
+                )
+            ]
+        if loaded.general:
+            return []
+        return [
+            Wrong(
+                lacking(self.entry.path, name, loaded.handlers),
+                f"Export a function {camel_case(name)}, or correct the entry's timings.",
+            )
+            for name in self.entry.timings
+            if not {name, camel_case(name)} & {*loaded.handlers}
+        ]
+
+    def _in(self, project: str) -> Module:
+        """Return the module. It belongs to the project of the first event."""
         with self._lock:
             if self._module is None:
                 entry = self.entry
-                self._module = Node.for_project(ctx.project_dir).load(
+                self._module = Node.for_project(project).load(
                     entry.path, hook_name=entry.name, config=self.config or None, contract="hookturn",
                     source=entry.source, digest=entry.files.get(entry.path, ""), label=self.label, log=self._log,
                 )  # fmt: skip

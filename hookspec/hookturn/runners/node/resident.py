@@ -571,7 +571,8 @@ class Module:
         if kind == "node":
             return FailedToStart(f"{self._source}: {message}. Set {VARIABLE}, or compile it to JavaScript.")
         if kind == "missing":
-            return Missing(self._source, self.path, what, [name for name in message.split(", ") if name])
+            handlers = [name for name in message.split(", ") if name]
+            return NoAnswer(f"{self._source}: {lacking(self.path, what, handlers)}")
         if kind == "answer":
             return NoAnswer(f"{self._source}: {what}: {message}")
         return NoAnswer(f"{self._source}: {where}: {message}")
@@ -631,21 +632,18 @@ class Module:
         self._loaded_in = None
 
 
-class Missing(NoAnswer):
-    """A module has no handler for a call.
+def lacking(path: str, name: str, handlers: Sequence[str]) -> str:
+    """Return, for people, that a module has no such handler, and what it has.
 
-    Attributes:
-        handlers: those that it has.
+    Parameters:
+        path: its file.
+        name: what it should export.
+        handlers: what it exports.
     """
+    from ...spec.errors import did_you_mean
 
-    def __init__(self, source: str, path: str, name: str, handlers: list[str]) -> None:
-        from ...spec.errors import did_you_mean
-
-        self.handlers = handlers
-        super().__init__(
-            f"{source}: {path} exports no {name}{did_you_mean(name, handlers)}; "
-            f"it exports {', '.join(handlers) or 'no function'}"
-        )
+    has = ", ".join(handlers) or "no function"
+    return f"{path} exports no {name}{did_you_mean(name, handlers)}; it exports {has}"
 
 
 def _line(kind: str, module: int, call: int, head: str, body: Any) -> bytes:
