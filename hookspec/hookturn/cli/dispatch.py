@@ -36,6 +36,7 @@ COMMANDS = {
     "doctor": "doctor",
     "install": "install",
     "uninstall": "install",
+    "migrate": "migrate",
     "new": "new",
     "bridge": "bridge",
     "serve": "serve",
