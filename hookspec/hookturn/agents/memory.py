@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..engine.engine import Engine
+    from ..engine.plan import Step
     from .bridge import Place
 
 TROUBLE = "trouble.jsonl"
@@ -31,7 +32,7 @@ def one_line(text: str) -> str:
 
 
 def strict(engine: Engine, timings: Iterable[str], names: Iterable[str] | None = None) -> str:
-    """Return the name of the first hook of some timings that fails closed, or "".
+    """Return the name of the first hook of some timings that fails closed, or "". Self-protection does not count.
 
     Parameters:
         engine: the engine.
@@ -42,10 +43,17 @@ def strict(engine: Engine, timings: Iterable[str], names: Iterable[str] | None =
     for timing in timings:
         plan = engine.plan(timing)
         for step in plan.steps if plan is not None else ():
-            if step.fails_closed and not step.monitor and (among is None or step.name in among):
+            if not step.fails_closed or step.monitor or _own(step):
+                continue
+            if among is None or step.name in among:
                 name: str = step.name
                 return name
     return ""
+
+
+def _own(step: Step) -> bool:
+    """Whether hookturn itself put it there: what nobody asked for makes no project fail closed."""
+    return step.owner.layer == "builtin" and step.owner.source == "hookturn"
 
 
 def _file(memory: Path, folder: str) -> Path:

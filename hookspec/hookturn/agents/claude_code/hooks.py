@@ -398,7 +398,7 @@ def _display(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) ->
 
 def _elicitation(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> None:
     if said.decision == "deny":
-        own["action"] = "cancel" if said.stop else "decline"
+        own["action"] = "decline"
     elif said.replied and isinstance(said.reply, dict):
         own["action"], own["content"] = "accept", said.reply
     elif said.replied:
@@ -435,7 +435,7 @@ def _export(said: Said, environ: Mapping[str, str]) -> None:
     path = environ.get("CLAUDE_ENV_FILE", "")
     lines = []
     for name, value in said.env.items():
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and "\0" not in value:
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             lines.append(f"export {name}={shlex.quote(value)}\n")
         else:
             said.warnings.append(f"{name!r:.60} cannot be set: it is no variable of a shell")
