@@ -309,10 +309,11 @@ def test_every_key_of_the_configuration_is_listed_and_no_other():
     assert all(all(row) for row in listed)
 
 
-def test_kinds_of_hooks_that_come_later_are_named():
-    from hookturn.runners.entry import LATER
+def test_every_kind_of_hook_is_named():
+    from hookturn.runners.entry import KINDS
 
-    assert all(f"`{kind}`" in section(read("configuration.md"), "run") for kind in LATER)
+    text = section(read("configuration.md"), "run")
+    assert set(re.findall(r"^- `(\w+)[:`]", text, re.M)) == {*KINDS}
 
 
 def test_the_environment_variables_are_listed():
