@@ -1,0 +1,265 @@
+"""OpenAI Codex's hook protocol: its payloads to our moments, what hooks said to its answers.
+
+Sources: https://developers.openai.com/codex/hooks, and version 0.171.0 as run. Facts that decide here: each event
+has a closed schema, and one field that it lacks voids the whole answer, so that the action goes on; a deny
+without a reason is dropped; JSON counts with exit code 0 only; ``ask`` is an error; ``allow`` counts only beside
+changed arguments; a turn that goes on after its end has no cap, so that ours is the only one.
+"""
+
+from __future__ import annotations
+
+from ..bridge import BridgeAnswer
+from ..moments import Moment, Row, Said
+from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of, words
+from .tools import TOOLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = [
+    "EVENTS",
+    "NAME",
+    "NOTHING",
+    "PID_VARIABLE",
+    "PROJECT_VARIABLE",
+    "TOOLS",
+    "UNKNOWN",
+    "caller",
+    "event_name",
+    "given",
+    "has_entry",
+    "read",
+    "refusal",
+    "write",
+]
+
+NAME = "codex"
+PROJECT_VARIABLE = ""
+PID_VARIABLE = ""
+NOTHING = b""
+
+_LONG = 600.0
+_SHORT = 3.0  # Codex cuts longer limits of these events down to this
+
+_ROWS = (
+    Row(
+        event="SessionStart",
+        does="session_start",
+        can=["inject", "warn"],
+        seconds=_LONG,
+        note="A Block is kept: every prompt of the session is refused.",
+    ),
+    Row(
+        event="UserPromptSubmit",
+        does="prompt",
+        can=["deny", "inject", "warn"],
+        seconds=_LONG,
+        note="The prompt cannot be changed; a Reply refuses the prompt and is shown to the user. A sub-agent's task "
+        "comes here, too, and is no message of the user.",
+    ),
+    Row(
+        event="PreToolUse",
+        does="tool",
+        can=["deny", "args", "inject", "warn"],
+        seconds=_LONG,
+        note="An Ask is a deny that says so; an Allow has no effect; a Block refuses the turn's later calls, too. "
+        "A patch typed into the shell comes as apply_patch, and Codex tells no end of it: its "
+        "post_tool_execution comes with the turn's end, status unknown.",
+    ),
+    Row(
+        event="PermissionRequest",
+        does="permission",
+        can=["deny", "allow", "warn"],
+        seconds=_LONG,
+        note="Without an answer Codex asks its user.",
+    ),
+    Row(
+        event="PostToolUse",
+        does="tool_end",
+        can=["deny", "result", "inject", "warn"],
+        seconds=_LONG,
+        request=True,
+        note="A changed result goes to the model as a text in place of the old one. Codex does not tell whether a "
+        "command failed: the status is ok.",
+    ),
+    Row(
+        event="Stop",
+        does="turn_end",
+        can=["again", "warn"],
+        seconds=_LONG,
+        note="The answer is shown already.",
+    ),
+    Row(
+        event="Interrupt",
+        does="turn_end",
+        can=["warn"],
+        seconds=_SHORT,
+        note="The user stopped the turn: it ends with what it has. 3 seconds.",
+    ),
+    Row(event="SubagentStart", does="subagent_start", can=["inject", "warn"], seconds=_LONG),
+    Row(
+        event="SubagentStop",
+        does="subagent_end",
+        can=["again", "warn"],
+        seconds=_LONG,
+        type="subagent.stop",
+    ),
+    Row(
+        event="PreCompact",
+        does="event",
+        type="compaction.before",
+        can=["deny", "warn"],
+        accepts=["Deny", "Block", "Inject"],
+        seconds=_LONG,
+    ),
+    Row(
+        event="PostCompact",
+        does="compacted",
+        type="compaction.after",
+        can=["warn"],
+        accepts=["Inject"],
+        seconds=_LONG,
+        note="SessionStart with source compact follows: what the model was told is given again there.",
+    ),
+    Row(event="SessionEnd", does="session_end", can=[], seconds=_SHORT, note="3 seconds."),
+)
+
+EVENTS: dict[str, Row] = {row.event: row for row in _ROWS}
+"""Codex's events. Time limits: its defaults."""
+
+UNKNOWN = Row(event="unknown", does="event", type="codex.unknown", can=["warn"], accepts=["Inject"])
+"""``systemMessage`` is in the schema of every event that takes an answer at all."""
+
+_COMMON = (
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "permission_mode",
+    "turn_id",
+    "model",
+    "agent_id",
+    "agent_type",
+)
+
+_CONTEXT = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
+"""Events whose schema has ``additionalContext``."""
+
+
+def given(environ: Mapping[str, str]) -> bytes | None:
+    """Codex writes to standard input."""
+    return None
+
+
+def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """Return ``codex``: nobody else reads its files."""
+    return NAME
+
+
+def has_entry(project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a hooks file or configuration of the user or the project calls ``hookturn bridge``."""
+    from os.path import join
+
+    home = environ.get("CODEX_HOME") or join(environ.get("HOME", ""), ".codex")
+    return calls_us(
+        join(folder, name)
+        for folder in (home, join(project, ".codex"))
+        for name in ("hooks.json", "config.toml")
+    )
+
+
+def event_name(payload: Mapping[str, Any]) -> str:
+    """Return ``hook_event_name``."""
+    return text_of(payload, "hook_event_name")
+
+
+def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
+    """Translate a payload (see ``AgentHooks.read``)."""
+    agent_id = text_of(payload, "agent_id")
+    fields: dict[str, Any] = {
+        "session_id": text_of(payload, "session_id"),
+        "agent_id": agent_id,
+        "agent": text_of(payload, "agent_type") or ("subagent" if agent_id else ""),
+        "cwd": text_of(payload, "cwd"),
+        "transcript_path": text_of(payload, "transcript_path"),
+        "model": text_of(payload, "model"),
+        "properties": {key: value for key, value in payload.items() if key not in _COMMON},
+    }
+    if row.does in ("tool", "permission", "tool_end"):
+        fields["tool"], fields["args"] = call_of(payload, ended=row.does == "tool_end")
+        fields["call_id"] = text_of(payload, "tool_use_id")
+    if row.does == "permission" and fields["tool"] == "Bash":
+        # The model's justification stands among the arguments, which are otherwise those of the call.
+        fields["reason"] = text_of(fields["args"], "description")
+        fields["args"] = {key: value for key, value in fields["args"].items() if key != "description"}
+    elif row.does == "tool_end":
+        fields["result"] = result = payload.get("tool_response")
+        if isinstance(result, dict) and result.get("isError") is True:
+            fields["status"] = "error"
+    elif row.does == "session_start":
+        fields["source"] = text_of(payload, "source") or "startup"
+    elif row.does == "prompt":
+        fields["text"] = prompt_of(payload)
+    elif row.does in ("turn_end", "subagent_end"):
+        fields["text"] = text_of(payload, "last_assistant_message")
+    elif row.does == "session_end":
+        fields["reason"] = text_of(payload, "reason")
+    return Moment(**fields)
+
+
+# -- answers ----------------------------------------------------------------------------------------
+
+
+def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> BridgeAnswer:
+    """Translate what hooks said (see ``AgentHooks.write``)."""
+    data: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    reason = words(said.reason, said.by)
+    if said.inject and row.event in _CONTEXT:
+        own["additionalContext"] = "\n\n".join(said.inject)
+    if row.event == "PreToolUse":
+        if said.decision == "deny":
+            own |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
+        elif said.args is not None:
+            own |= {"permissionDecision": "allow", "updatedInput": said.args}
+    elif row.event == "PermissionRequest":
+        if said.decision == "deny":
+            own["decision"] = {"behavior": "deny", "message": reason}
+        elif said.decision == "allow":
+            own["decision"] = {"behavior": "allow"}
+    elif row.event == "PreCompact":
+        if said.decision == "deny":
+            data |= {"continue": False, "stopReason": reason}
+    elif row.event == "PostToolUse" and said.changed:
+        data |= {"decision": "block", "reason": _result(said)}
+    elif said.decision == "deny":
+        data |= {"decision": "block", "reason": reason}
+    elif said.again:
+        data |= {"decision": "block", "reason": said.again}
+    if said.warnings:
+        data["systemMessage"] = "\n".join(said.warnings)
+    if own:
+        data["hookSpecificOutput"] = {"hookEventName": row.event, **own}
+    return BridgeAnswer(stdout=answer_of(data, NOTHING))
+
+
+def _result(said: Said) -> str:
+    """The text that the model reads in place of the result; Codex takes no blank one."""
+    from ...spec.tools import result_text_of
+
+    if said.withheld:
+        return words(said.reason, said.by)
+    text = result_text_of(said.result)
+    return text if text.strip() else "(no output)"
+
+
+def refusal(row: Row | None, reason: str) -> BridgeAnswer:
+    """Return a refusal where nothing else is known."""
+    said = Said()
+    said.refuse(reason)
+    if row is None:
+        # The form of most events that can be refused; the others void it.
+        return BridgeAnswer(stdout=answer_of({"decision": "block", "reason": said.reason}, NOTHING))
+    return write(row, Moment(), said, {})
