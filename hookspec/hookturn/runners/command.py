@@ -147,7 +147,10 @@ def files(entry: HookEntry, project: str) -> list[str]:
             found.append(path)
 
     if isinstance(entry.run, str):
-        for word in _shell_words(entry.run):
+        words = _shell_words(entry.run)
+        for before, word in zip(["", *words], words, strict=False):
+            if before in _WRITES_TO:  # what the line only writes changes each time
+                continue
             for folder in (entry.base_dir, project):
                 path = os.path.join(folder, os.path.expanduser(word))
                 if "\0" not in word and os.path.isfile(path):
@@ -164,6 +167,9 @@ def files(entry: HookEntry, project: str) -> list[str]:
         if path and os.path.isfile(path):
             add(path, anyway=not os.path.isabs(word))
     return found
+
+
+_WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
 def _lies_in(path: str, root: str) -> bool:

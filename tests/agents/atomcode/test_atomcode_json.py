@@ -621,6 +621,19 @@ def test_trust_covers_the_scripts_that_a_line_names_by_variable(atom):
     assert atom.pre(engine=made.engine).decision is None
 
 
+def test_a_log_that_a_line_writes_is_no_part_of_what_is_trusted(atom):
+    atom.json({"h": hook("sh tools/no.sh < tools/list >> ran.log 2>> other.log; exit 2")})
+    atom.write("tools/no.sh", "cat; echo no >&2\n")
+    atom.write("tools/list", "one\n")
+    for _ in range(2):
+        made = atom.assemble(trust=not (atom.folder / "ran.log").exists())
+        atom.pre(engine=made.engine)
+    assert (atom.folder / "ran.log").read_text() == "one\none\n"
+    atom.write("tools/list", "two\n")
+    atom.pre(engine=atom.assemble(trust=False).engine)
+    assert (atom.folder / "ran.log").read_text() == "one\none\n"
+
+
 def test_t42_payload_values_never_reach_the_shell(atom):
     atom.json({"h": hook("cat > seen.json")})
     args = {"command": "a.py; touch pwned", "path": "$(touch pwned)", "other": "`touch pwned`'\""}

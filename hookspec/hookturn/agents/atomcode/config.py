@@ -11,7 +11,7 @@ from ...runners import command
 from ...runners.entry import Configured, HookEntry
 from ...spec.markers import hookimpl
 from ..dialect import HookFile, Reading
-from . import doubts, payload, plugins
+from . import payload, plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def make(
     if entry.kind == "webhook":
         return _webhook(entry, config, timings, live)
     if entry.extra["group"] == "hooks":
+        from . import doubts
         from .wire_script import ScriptWire
 
         if entry.run[0] == "sh" and doubts.wants_bash(entry.run[1]):
@@ -258,7 +259,7 @@ def own_files(entry: HookEntry, project: str) -> list[str]:
     if not isinstance(entry.run, str):
         return command.files(entry, project)
     line = entry.run
-    folders = dict.fromkeys(("ATOMCODE_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), project)
+    folders = dict.fromkeys(("ATOMCODE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PWD"), project)
     root = entry.extra.get("plugin_root")
     if root:
         folders.update(dict.fromkeys(("ATOMCODE_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), root))
@@ -282,4 +283,6 @@ def words_of(entry: HookEntry) -> str:
 
 def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
     """Return what is wrong with an entry here and now, for ``hookturn check``; runs nothing."""
+    from . import doubts
+
     return doubts.wrongs(entry, project)
