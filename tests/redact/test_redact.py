@@ -139,6 +139,38 @@ def test_secrets_in_urls_headers_and_commands(text: str, secret: str) -> None:
     assert secret not in redact(text)
 
 
+PEOPLES = ["hunter2", "hunter22", "Summer2024!", "correcthorse1", "monkey123", "dragonfire7", "trustno1", "michael1987",
+           "blue42horse", "qwerty123", "Winter2023", "superman77", "jessica01", "tr0ub4dor", "L3tM3In"]  # fmt: skip
+
+
+@pytest.mark.parametrize("password", PEOPLES)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "password = '{}'",
+        'passwd="{}"',
+        "DB_PASSWORD={}",
+        "db:\n  password: {}\n",
+        '{{"password": "{}"}}',
+        "$pwd = '{}';",
+    ],
+)
+def test_passwords_as_people_make_them_are_found(password: str, form: str) -> None:
+    assert password.rstrip("!") not in redact(form.format(password))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password_hash = "sha256"', 'password = "oauth2"', 'password = "password1"', "password: SecretBytes\n", "password: utf8\n",
+        'PASSWORD = "mypass1"', 'MovedAttribute("HTTPPasswordMgr", "urllib2", "x")', "password: str1\n", 'pwd = "testuser1"',
+        '"AWS::IAM::AccessKey": "62d91b17309e76c8"', "'Cloud::Auth::Secret': 'c85175a4ebcce361'", "passwd: ${DB_PASS2}\n",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_persons_password_is_left(text: str) -> None:
+    assert find(text) == []
+
+
 def test_json_web_tokens() -> None:
     token = jwt(random.Random(4))
     assert redact(f"got {token} today", KEY).startswith("got [REDACTED:jwt:")

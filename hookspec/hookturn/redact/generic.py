@@ -106,6 +106,9 @@ _REFERENCE = Lazy(
 )
 
 
+_YAML_KEY = Lazy(r"[ ]{0,20}(?:- )?[A-Za-z][\w.-]{0,40}:[ ]{1,8}")
+
+
 _providers: Named | None = None
 
 
@@ -118,6 +121,16 @@ def _named() -> Named:
 
 # What patterns, templates and mark-up have and keys do not.
 _CODE = Lazy(r"[|{}()<>\[\]\\*]")
+
+
+# A word with a few digits, as people make passwords: hunter22, blue42horse. Algorithms have such names, too, and
+# examples are called password1.
+_PEOPLES = Lazy(
+    r"(?!(?i:.*(?:sha|md|utf|pbkdf|pkcs|oauth|base|argon|aes|rsa|http|ipv|bit|lib|py|win)\d))"
+    r"(?!(?i:(?:my|the|your|new|old|some|db|api|bad|good|valid|invalid|wrong|right|correct|other|test|type|arg|param|var|field|user|"
+    r"name|key|pass|passwd|password|pwd|example|secret|token|value|string|str|text|item|step|page){1,4}\d))"
+    r"[A-Za-z]{3,20}\d{1,6}(?:[A-Za-z]{0,20}[!?@#$%&*.+-]{0,2}|[A-Za-z]{1,20}\d{0,6})"
+)
 
 
 class Assignment(Rule):
@@ -154,7 +167,10 @@ class Assignment(Rule):
         group = next(name for name in "duste" if found[name] is not None)
         start, end = found.span(group)
         while (
-            group == "u" and end - start > 6 and text[end - 1] in ".:!?" and not text[end : end + 1].strip()
+            group == "u"
+            and end - start > 6
+            and text[end - 1] in (".:" if self.password else ".:!?")
+            and not text[end : end + 1].strip()
         ):
             end -= 1  # the end of a sentence
         value = text[start:end]
@@ -176,8 +192,10 @@ class Assignment(Rule):
             return (start, end, self.name, False) if self._bare(text, literal, start, end, operator) else None
         if " " in value and (not self.password or value.count(" ") > 3 or random < 8):
             return None
-        called = found["call"] is not None
-        return (start, end, self.name, False) if self._secret(value, strict=called) else None
+        if operator == ":" and _is_type(text, at):
+            return None
+        strict = found["call"] is not None or operator in (",", "(")
+        return (start, end, self.name, False) if self._secret(value, strict=strict) else None
 
     def _named_otherwise(self, text: str, at: int, literal: str, tail: str) -> bool:
         """Tell whether the words around the keyword make something else of it: a path, a type, a next page's token."""
@@ -195,7 +213,7 @@ class Assignment(Rule):
             operator in ("=", ":", "")
             and (literal.isupper() or text[start - 1] in "=\"'")
             and (not following or following in "\n\r\"'&\\ ")
-        )
+        ) or (operator == ":" and (not following or following in "\n\r") and _is_yaml(text, start, end))
         return self._secret(text[start:end], strict=not tight)
 
     def _secret(self, value: str, *, strict: bool) -> bool:
@@ -204,7 +222,10 @@ class Assignment(Rule):
         random = random_part(value)
         if self.password and not strict:
             return length >= 6 and (
-                (kinds >= 3 and random >= 1) or (kinds >= 2 and random >= 4) or random >= 10
+                (kinds >= 3 and random >= 1)
+                or (kinds >= 2 and random >= 4)
+                or random >= 10
+                or (length >= 7 and _PEOPLES.fullmatch(value) is not None)
             )
         if length < 8 or len(set(value)) < 6:
             return False
@@ -221,6 +242,20 @@ def _is_flag(text: str, at: int) -> bool:
     while start > 0 and at - start < 40 and (text[start - 1].isalnum() or text[start - 1] in "-_"):
         start -= 1
     return text[start : start + 2] == "--"
+
+
+def _is_yaml(text: str, start: int, end: int) -> bool:
+    """Tell whether a value, which has a digit, follows nothing but a name in its line, as in a YAML file."""
+    line = text[max(text.rfind("\n", 0, start) + 1, start - 60) : start]
+    return _YAML_KEY.fullmatch(line) is not None and any(c.isdigit() for c in text[start:end])
+
+
+def _is_type(text: str, at: int) -> bool:
+    """Tell whether the quoted name at ``at`` is that of a type, as in ``"AWS::IAM::AccessKey": "..."``."""
+    start = at
+    while start > 0 and at - start < 80 and (text[start - 1].isalnum() or text[start - 1] in "_:"):
+        start -= 1
+    return "::" in text[start:at] and text[start - 1 : start] in ('"', "'")
 
 
 def _is_argument(text: str, at: int) -> bool:
