@@ -94,7 +94,9 @@ def _bash(text: str, what: str) -> Iterable[Wrong]:
     if hit is not None:
         word = next(group for group in hit.groups() if group)
         remedy = "Run it with bash: script_type = \"bash\", or `bash -c '...'`."
-        yield Wrong(f"{what} has {word!r}, which bash knows and sh may not", remedy, certain=False)
+        yield Wrong(
+            f"{what} has {word!r}, which bash knows and sh may not", remedy, certain=False, severity="warning"
+        )
 
 
 def _variables(line: str) -> Iterable[Wrong]:
@@ -108,6 +110,7 @@ def _variables(line: str) -> Iterable[Wrong]:
                 f"${name} stands without quotes: it breaks where the folder's name has a blank",
                 f'Write "${name}".',
                 certain=False,
+                severity="warning",
             )
         elif name.startswith(("ATOMCODE_", "CLAUDE_")) and name not in VARIABLES and f"{name}=" not in line:
             near = did_you_mean(name, VARIABLES)
@@ -140,7 +143,7 @@ def _matcher(entry: HookEntry) -> Iterable[Wrong]:
             cause = (
                 f"the matcher {matcher!r} matches nothing: generation 1 takes one name, or a begin and '*'"
             )
-            yield Wrong(cause, "Make it one entry for each tool.", certain=False)
+            yield Wrong(cause, "Make it one entry for each tool.", certain=False, severity="warning")
         return
     for part in (part.strip() for part in matcher.split("|")):
         yield from _alternative(part)
@@ -149,26 +152,41 @@ def _matcher(entry: HookEntry) -> Iterable[Wrong]:
 def _alternative(part: str) -> Iterable[Wrong]:
     remedy = "Write tools' names, '*' for any text in them, and '|' between them."
     if not part:
-        yield Wrong("the matcher has an empty alternative, which matches no tool", remedy, certain=False)
+        yield Wrong(
+            "the matcher has an empty alternative, which matches no tool",
+            remedy,
+            certain=False,
+            severity="warning",
+        )
     elif "(" in part:
         cause = f"the matcher {part!r} is a permission rule: it matches no tool"
-        yield Wrong(cause, "Write the tool's name; the command reads the arguments.", certain=False)
+        yield Wrong(
+            cause,
+            "Write the tool's name; the command reads the arguments.",
+            certain=False,
+            severity="warning",
+        )
     elif ".*" in part or part[0] == "^" or part[-1] == "$" or "[" in part or "\\" in part:
         yield Wrong(
             f"the matcher {part!r} is a regular expression: it matches no tool", remedy, certain=False
         )
     elif part.startswith("mcp__") and "*" not in part and part.count("__") < 2:
-        yield Wrong(f"the matcher {part!r} is no tool's name", f"Write {part}__*, say.", certain=False)
+        yield Wrong(
+            f"the matcher {part!r} is no tool's name",
+            f"Write {part}__*, say.",
+            certain=False,
+            severity="warning",
+        )
     elif "*" not in part and part not in TOOLS and part.lower() in TOOLS:
         cause = f"the matcher {part!r} matches no tool (did you mean {part.lower()!r}?)"
-        yield Wrong(cause, "Case counts.", certain=False)
+        yield Wrong(cause, "Case counts.", certain=False, severity="warning")
 
 
 def _timeout(entry: HookEntry, key: str) -> Iterable[Wrong]:
     seconds = float(entry.options.get("timeout", 0))
     if key == "timeout_ms" and seconds * 1000 < _SHORT_MS:
         cause = f"timeout_ms is {seconds * 1000:.0f}: no program is that fast (are these seconds?)"
-        yield Wrong(cause, f"Write {seconds * 1_000_000:.0f}, say.", certain=False)
+        yield Wrong(cause, f"Write {seconds * 1_000_000:.0f}, say.", certain=False, severity="warning")
     elif seconds > _LONG:
         what = "(are these microseconds?)" if key == "timeout_ms" else "(are these milliseconds?)"
         yield Wrong(
