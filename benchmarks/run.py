@@ -12,7 +12,18 @@ from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ["fire", "cycle", "startup", "replay", "process", "javascript", "webhook", "audit"]
+NAMES = [
+    "fire",
+    "cycle",
+    "startup",
+    "replay",
+    "process",
+    "javascript",
+    "webhook",
+    "audit",
+    "redact",
+    "auto_commit",
+]
 HEAD = """# Benchmarks
 
 `python benchmarks/run.py --write` measured these figures and wrote this page. The candidates of a row take turns
