@@ -142,6 +142,9 @@ class Course:
     # -- turns ----------------------------------------------------------------------------------
 
     def _prompt(self) -> None:
+        if self.moment.agent_id:  # a sub-agent's task: its turn has begun, and no user said it
+            self._context(self._turn())
+            return
         self._started()
         session, moment, said = self.session, self.moment, self.said
         left = session.open_turn()
@@ -244,7 +247,7 @@ class Course:
 
     def _complete(self, turn: Turn, text: str) -> None:
         said = self.said
-        end = turn.complete(text, final="again" not in self.row.can, keep=self.moment.running, raw=self.raw)
+        end = turn.complete(text, final="again" not in self.row.can, keep=self._running(), raw=self.raw)
         said.warnings += end.warnings
         if end.again is not None:
             said.again = end.again
@@ -253,11 +256,16 @@ class Course:
         elif end.text != text:
             said.text, said.text_by = end.text, _changers([end.outcome])
 
+    def _running(self) -> list[str]:
+        """Return the ids of the sub-agents that outlive the turn."""
+        running = self.moment.running
+        return [key for key in self.session.open_turns if key] if running == ["*"] else running
+
     def _turn_failed(self) -> None:
         turn, moment = self._turn(), self.moment
         turn.fail(moment.reason or "error", moment.error or moment.text, phase="model", raw=self.raw)
         self.said.warnings += turn.complete(
-            moment.text, final=True, keep=moment.running, raw=self.raw
+            moment.text, final=True, keep=self._running(), raw=self.raw
         ).warnings
 
     def _subagent_start(self) -> None:

@@ -114,7 +114,8 @@ class Moment(_Part):
         mcp: (server, tool) where the name does not say it.
         result, status, error: how the call ended.
         duration: seconds, or None.
-        running: at a turn's end: ids of sub-agents that go on in the background.
+        running: at a turn's end: ids of sub-agents that go on in the background; ``["*"]`` for all that have
+            not ended, where the agent tells the end of each.
         message_id: of a message that comes in pieces.
         last: whether this is the message's last piece.
         properties: of other events: what on_event hooks see.

@@ -65,8 +65,8 @@ _ROWS = (
         can=["deny", "args", "inject", "warn"],
         seconds=_LONG,
         note="An Ask is a deny that says so; an Allow has no effect; a Block refuses the turn's later calls, too. "
-        "A patch typed into the shell comes as apply_patch, and Codex tells no end of it: its "
-        "post_tool_execution comes with the turn's end, status unknown.",
+        "A patch typed into the shell may come as Bash or as apply_patch, and Codex tells no end of it, nor of a "
+        "call that failed before it ran: their post_tool_execution comes with the turn's end, status unknown.",
     ),
     Row(
         event="PermissionRequest",
@@ -113,6 +113,7 @@ _ROWS = (
         can=["deny", "warn"],
         accepts=["Deny", "Block", "Inject"],
         seconds=_LONG,
+        note="A Deny keeps the conversation as it is and ends the turn, which Codex calls interrupted.",
     ),
     Row(
         event="PostCompact",
@@ -204,6 +205,8 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
         fields["text"] = prompt_of(payload)
     elif row.does in ("turn_end", "subagent_end"):
         fields["text"] = text_of(payload, "last_assistant_message")
+        if row.does == "turn_end":
+            fields["running"] = ["*"]
     elif row.does == "session_end":
         fields["reason"] = text_of(payload, "reason")
     return Moment(**fields)

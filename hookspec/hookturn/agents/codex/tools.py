@@ -40,5 +40,9 @@ TOOLS: dict[str, Tool] = {
     "wait": Tool("agent"),
     "close_agent": Tool("agent"),
     "resume_agent": Tool("agent"),
+    **{
+        f"multi_agent_v1{name}": Tool("agent")  # as run: hooks get namespace and name in one word
+        for name in ("send_input", "wait_agent", "close_agent", "resume_agent")
+    },
 }
 """By the name in a hook payload or in a rollout. Source: version 0.171.0 as run, older rollouts."""

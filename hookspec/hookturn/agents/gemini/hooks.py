@@ -66,8 +66,8 @@ _ROWS = (
         does="tool_end",
         can=["deny", "result", "inject", "stop", "warn"],
         request=True,
-        note="A changed result reaches the model as a text behind the words `Tool result blocked:`. A call that a hook "
-        "refused has no AfterTool: the bridge fires its post_tool_execution.",
+        note="A changed result reaches the model as the text of an error. In context `<` and `>` become entities. A "
+        "call that a hook refused has no AfterTool: the bridge fires its post_tool_execution.",
     ),
     Row(
         event="AfterAgent",
