@@ -99,6 +99,63 @@ CLAUDE = Program(
 )
 
 
+CODEX = Program(
+    "codex",
+    "@openai/codex@0.171.0",
+    "@openai/codex/bin/codex.js",
+    {"FAKE_API_KEY": "dummy-key"},
+    lambda prompt: [
+        "exec",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--dangerously-bypass-hook-trust",
+        prompt,
+    ],
+    node=True,
+)
+
+CODEX_CONFIG = f"""\
+model = "gpt-5.5"
+model_provider = "fake"
+check_for_update_on_startup = false
+
+[model_providers.fake]
+name = "fake"
+base_url = "{URL}/v1"
+wire_api = "responses"
+env_key = "FAKE_API_KEY"
+request_max_retries = 1
+stream_max_retries = 0
+
+[analytics]
+enabled = false
+
+[feedback]
+enabled = false
+
+[otel]
+exporter = "none"
+"""
+"""What points Codex at the model: ``.codex/config.toml``."""
+
+GEMINI = Program(
+    "gemini",
+    "@google/gemini-cli@0.61.0",
+    "@google/gemini-cli/bundle/gemini.js",
+    {"GEMINI_API_KEY": "dummy-key", "GOOGLE_GEMINI_BASE_URL": URL, "GEMINI_TELEMETRY_ENABLED": "false"},
+    lambda prompt: ["-p", prompt, "--model", "gemini-2.5-flash", "--approval-mode", "yolo"],
+    node=True,
+)
+
+GEMINI_CONFIG = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+"""What keeps Gemini CLI quiet: ``.gemini/settings.json``."""
+
+
 @cache
 def network():
     """Return the words that start a program in a network with loopback only; skips where there is no such thing."""
