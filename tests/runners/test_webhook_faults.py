@@ -82,6 +82,12 @@ def endless_chunks(connection, request, server):
     forever(connection, server, b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
 
 
+def endless_extensions(connection, request, server):
+    """Little body, much around it: neither bound is reached, and there is always something to read."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    forever(connection, server, b"1;" + b"x" * 60_000 + b"\r\n \r\n")
+
+
 def reset(connection, request, server):
     import struct
 
@@ -100,6 +106,7 @@ LATE, CUT, LONG, BROKEN = "no answer within", "cut off", "longer than", "is no H
         (drip_head, LATE, False),
         (drip_body, LATE, False),
         (drip_chunks, LATE, False),
+        (endless_extensions, LATE, False),
         (interim, "the head of the answer is longer than 64,000 bytes", False),
         (endless_headers, LONG, False),
         (endless_line, LONG + " 64,000 bytes", False),
@@ -287,6 +294,15 @@ def test_a_tunnel(serve, remote, tls, certificate, monkeypatch):
     )
     assert hook.fire().reason == "through"
     assert asked == [("CONNECT", "hook.test:443", False)]
+
+
+def test_an_address_behind_a_proxy_is_checked_when_it_is_sent_to():
+    from hookturn.runners.addresses import Forbidden, Network, parse_url
+    from hookturn.runners.http import send
+
+    network = Network(proxy="http://127.0.0.1:9")
+    with pytest.raises(Forbidden):
+        send(parse_url("http://10.0.0.1/"), "POST", {}, b"{}", network=network, end=time.monotonic() + 5)
 
 
 @pytest.mark.parametrize(

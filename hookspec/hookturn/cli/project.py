@@ -39,7 +39,7 @@ def add_live(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="run the commands of configured hooks, too; without it they are listed as not run",
+        help="run the commands and webhooks of configured hooks, too; without it they are listed as not run",
     )
 
 
