@@ -1,7 +1,7 @@
 """Reads what an answer claims to have done: files that it names as written or read, commands that it names as run.
 
 It is careful: a claim is a statement about the past, in the first person or without a person, about a name in
-backticks, in a link, or with a slash in it. Plans, advice, negations, quotations and code samples are none.
+backticks, in a link, or that can be nothing else. Plans, advice, negations, quotations and code samples are none.
 """
 
 from __future__ import annotations
@@ -83,10 +83,19 @@ _RAN_LAST = re.compile(
     re.I,
 )
 
-_TOKEN = re.compile(
+_FILE = re.compile(
     r"\[[^\]\n]{0,200}\]\((?P<link>[^)\s]{1,300})\)"
     r"|`(?P<ticks>[^`\n]{1,300})`"
-    r"|(?<![\w/`.@:-])(?P<bare>(?:\.{1,2}/)?(?:[\w-][\w.-]{0,60}/){1,10}[\w.-]{1,80}\.[A-Za-z]{1,6})(?![\w/])"
+    r"|(?<![\w/`.@:-])(?P<bare>(?:\.{1,2}/)?(?:[\w-][\w.-]{0,60}/){1,10}[\w.-]{1,80}\.[A-Za-z]{1,6}"
+    # Without a slash and without backticks only what is nothing but a file.
+    r"|[\w-]{2,60}(?:\.[\w-]{1,20})?\.(?:py|pyi|ipynb|jsx?|tsx?|mjs|vue|json|ya?ml|toml|md|rst|txt|html|s?css|sh|sql|csv|java|kt|rb|php|cpp|hpp))"
+    r"(?![\w/]|\.\w)"
+)
+_SHELL = re.compile(
+    r"`(?P<ticks>[^`\n]{1,300})`|(?<![\w/`.-])(?P<bare>"
+    r"(?:npm|yarn|pnpm|bun|cargo|go|make|mvn|gradle|dotnet|composer|mix)[ ](?:run[ ])?(?:test|tests|build|check|lint|vet|clippy|fmt|ci|typecheck)"
+    r"|(?:pytest|tox|nox|ruff|mypy|pyright|flake8|pylint|eslint|tsc|vitest|jest|ctest|rspec|rubocop|phpunit|shellcheck|golangci-lint))"
+    r"(?![\w/-]|\.\w)"
 )
 # What may stand between two names of one list, and what ends the claim before a name.
 _AND = re.compile(
@@ -119,7 +128,7 @@ def files(text: str) -> list[str]:
     """
     gone: list[str] = []
     found: dict[str, None] = {}
-    for name in _claimed(text, _WROTE, _WROTE_LAST, gone, _path, reads=True):
+    for name in _claimed(text, _WROTE, _WROTE_LAST, gone, _FILE, _path, reads=True):
         found[name] = None
         if len(found) == MAX_CLAIMS:
             break
@@ -134,7 +143,7 @@ def commands(text: str) -> list[str]:
         text: the answer, as Markdown.
     """
     found: dict[str, None] = {}
-    for name in _claimed(text, _RAN, _RAN_LAST, [], _command, reads=False):
+    for name in _claimed(text, _RAN, _RAN_LAST, [], _SHELL, _command, reads=False):
         found[name] = None
         if len(found) == MAX_CLAIMS:
             break
@@ -146,6 +155,7 @@ def _claimed(
     verbs: tuple[re.Pattern[str], ...],
     last: re.Pattern[str],
     gone: list[str],
+    tokens: re.Pattern[str],
     judge: Callable[[re.Match[str]], str],
     *,
     reads: bool,
@@ -157,7 +167,7 @@ def _claimed(
         bullet = _BULLET.match(line)
         body = (line[bullet.end() :] if bullet else line).replace("**", "").strip()
         if listing and bullet:
-            token = _TOKEN.match(body)
+            token = tokens.match(body)
             name = judge(token) if token else ""
             if name:
                 yield name
@@ -170,7 +180,7 @@ def _claimed(
                 match = verb.search(sentence)
                 if match is None or _NOT_REALLY.search(sentence, max(0, match.start() - 30), match.start()):
                     continue
-                names = list(_listed(sentence[match.end() :], judge))
+                names = list(_listed(sentence[match.end() :], tokens, judge))
                 yield from names
                 # "I created these files:", and a list of them
                 listing = listing or (not names and body.endswith(":") and sentence == body)
@@ -178,12 +188,12 @@ def _claimed(
                 for verb in _READ:
                     match = verb.search(sentence)
                     if match and not _NOT_REALLY.search(sentence, max(0, match.start() - 30), match.start()):
-                        yield from _listed(sentence[match.end() :], judge)
+                        yield from _listed(sentence[match.end() :], tokens, judge)
             match = last.search(sentence)
             if match is not None:
                 about = match["about"] or match[0]
-                if not _STOP.search(_TOKEN.sub("", about)):
-                    yield from (name for token in _TOKEN.finditer(about) if (name := judge(token)))
+                if not _STOP.search(tokens.sub("", about)):
+                    yield from (name for token in tokens.finditer(about) if (name := judge(token)))
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -200,12 +210,12 @@ def _prose(text: str) -> Iterator[str]:
             yield line[:MAX_LINE]
 
 
-def _listed(rest: str, judge: Callable[[re.Match[str]], str]) -> Iterator[str]:
+def _listed(rest: str, tokens: re.Pattern[str], judge: Callable[[re.Match[str]], str]) -> Iterator[str]:
     """Give the names that a verb is about: the first list of them after it."""
     at = 0
     hops = 0
     begun = False
-    for token in _TOKEN.finditer(rest[:400]):
+    for token in tokens.finditer(rest[:400]):
         gap = rest[at : token.start()]
         if begun:
             if not _AND.fullmatch(gap):
@@ -278,7 +288,7 @@ _WELL_FORMED = re.compile(r"[\w./+-][\w./+:-]*")
 
 def _command(token: re.Match[str]) -> str:
     """Return the command line that a token names, or an empty text when it may be something else."""
-    line = (token["ticks"] or "").strip()
+    line = (token["ticks"] or token["bare"]).strip()
     first = key_words(line)[:1]
     if not first or not _WELL_FORMED.fullmatch(first[0]):
         return ""
