@@ -23,6 +23,7 @@ const line = new net.Socket({ fd: Number(process.argv[1]), readable: true, writa
 line.on('data', (chunk) => line.write(chunk)).on('close', () => process.exit());
 """
 HOOK = "export const preToolExecution = (event) => event.command === 'rm' ? { deny: 'no' } : undefined;"
+REACH = 0.5  # milliseconds over the bare echo
 EVENT = events.PreToolExecution(tool="bash", args={"command": "ls"}, session_id="bench")
 
 
@@ -80,10 +81,11 @@ def rows() -> list[Row]:
             echo.close()
             module.close()
             engine.close()
+    over = (figures["call"] - figures["echo"]) / 1e6
     return [
-        Row("JavaScript hook, one call", figures["call"] / 1e3, "us"),
-        Row("JavaScript hook, one call", figures["call"] / figures["echo"], "x", "bare echo by Node", 4),
-        Row("fire through a JavaScript hook", figures["fire"] / figures["call"], "x", "the call alone", 1.5),
+        Row("JavaScript hook, one call", figures["call"] / 1e6, "ms"),
+        Row("JavaScript hook, one call", over, "ms", "over a bare echo by Node", REACH),
+        Row("fire through a JavaScript hook", figures["fire"] / figures["call"], "x", "the call alone", 2),
     ]
 
 

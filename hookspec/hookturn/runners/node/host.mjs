@@ -181,7 +181,7 @@ class Module {
     const next = rest.indexOf(' ', at + 1);
     this.post({
       id,
-      until: Date.now() + Number(rest.slice(0, at)),
+      until: process.hrtime.bigint() + BigInt(rest.slice(0, at)) * 1_000_000n, // the same clock in all threads
       what: rest.slice(at + 1, next),
       body: rest.slice(next + 1),
       again: false,
@@ -206,6 +206,8 @@ function received(line) {
     if (!module) modules.set(number, new Module(number, rest));
   } else if (!module) {
     if (kind === 'drop') send('gone', number, id);
+    else if (kind === 'call') send('lost', number, id, '{"why":"the module was forgotten"}');
+    else if (kind === 'dispose') send('done', number, id, '{"ran":false}');
   } else if (kind === 'call' || kind === 'dispose') {
     module.call(Number(id), rest, kind === 'dispose');
   } else if (kind === 'tell') {

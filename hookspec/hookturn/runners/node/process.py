@@ -88,6 +88,7 @@ class Process:
         self.calls: dict[int, Box] = {}
         self.notes: WeakValueDictionary[int, Any] = WeakValueDictionary()  # module number -> the module
         self._why = ""
+        self._deaf = False
         self._lock = Lock()
         self._forgotten = False  # we are a fork: the process is our parent's
         self._words = bytearray()
@@ -130,7 +131,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether it can take calls, as far as we know."""
-        return not self.ended and not self._why and not self._forgotten
+        return not (self.ended or self._why or self._deaf or self._forgotten)
 
     # -- what we say --------------------------------------------------------------------------------
 
@@ -179,7 +180,8 @@ class Process:
                     self.stop("it did not read")  # half a line stands on the way
                     raise Broken("Node does not read") from None
             except OSError as error:
-                raise Broken(f"Node is gone: {error}") from None
+                self._deaf = True  # the thread that reads will see to the rest
+                raise Broken(f"Node is gone: {error.strerror}") from None
 
     def say(self, line: bytes) -> None:
         """Send a line that nothing depends on; at most a moment is spent on it."""

@@ -44,6 +44,10 @@ _nodes: WeakValueDictionary[str, Node] = WeakValueDictionary()
 _nodes_lock = Lock()
 
 
+class _Unsent(NoAnswer):
+    """A call never reached the process, so that it can be made again."""
+
+
 class Loaded(Record):
     """What a module is.
 
@@ -122,6 +126,7 @@ class Node:
         self.folder = folder
         self._lock = RLock()
         self._process: Process | None = None
+        self._ending: Any = None  # ends the process when nobody knows this any more
         self._modules: WeakSet[Module] = WeakSet()
         self._number = 0
 
@@ -213,7 +218,9 @@ class Node:
         if why:
             raise FailedToStart(why)
         process = Process(program, self.folder, env)
-        finalize(self, process.close, wait=False)
+        if self._ending is not None:
+            self._ending.detach()
+        self._ending = finalize(self, process.close, wait=False)
         return process
 
     def release(self, module: Module) -> None:
@@ -287,7 +294,11 @@ class Module:
         Raises:
             FailedToStart, NoAnswer, TimeoutError: it cannot be loaded.
         """
-        return self._load(os.environ if env is None else env, monotonic() + timeout, timeout, None)[1]
+        env, end = os.environ if env is None else env, monotonic() + timeout
+        try:
+            return self._load(env, end, timeout, None)[1]
+        except _Unsent:
+            return self._load(env, end, timeout, None)[1]
 
     def call(
         self,
@@ -327,17 +338,24 @@ class Module:
         """
         env = os.environ if env is None else env
         end = monotonic() + timeout
-        process, _ = self._load(env, end, timeout, stop)
         names = [handler] if isinstance(handler, str) else list(handler)
-        body = {
+        body: dict[str, Any] = {
             "names": names,
             "general": general,
             "needed": needed,
             "payload": payload,
             "context": dict(context) if context else None,
-            "env": self._changes(env, process),
         }
-        data = self._exchange(process, "call", names[0], body, end, timeout, ask, stop)
+
+        def go() -> dict[str, Any]:
+            process, _ = self._load(env, end, timeout, stop)
+            body["env"] = self._changes(env, process)
+            return self._exchange(process, "call", names[0], body, end, timeout, ask, stop)
+
+        try:
+            data = go()
+        except _Unsent:  # the process had gone before
+            data = go()
         try:
             return Result(
                 ran=data.get("ran") is True,
@@ -493,7 +511,7 @@ class Module:
             try:
                 process.send(_line(kind, self.number, number, f"{left} {what} ", body), end, self)
             except Broken as error:
-                raise NoAnswer(f"{self._source}: {process.ended or error}") from None
+                raise _Unsent(f"{self._source}: {process.ended or error}") from None
             return self._heard(process, box, number, what, end, timeout, ask)
         except BaseException as error:  # KeyboardInterrupt above all: a handler must not go on
             if not isinstance(error, (FailedToStart, NoAnswer)):

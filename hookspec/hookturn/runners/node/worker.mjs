@@ -15,7 +15,7 @@ const spec = JSON.parse(workerData.spec);
 delete workerData.port; // the module has no business on our line
 delete workerData.spec;
 const { parse, stringify } = JSON;
-const now = Date.now;
+const now = process.hrtime.bigint;
 const contract = { hookturn, rolebox }[spec.contract];
 const current = new AsyncLocalStorage(); // the call that code belongs to, also behind its promises and timers
 const real = realpath(spec.path);
