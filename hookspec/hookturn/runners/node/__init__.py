@@ -7,7 +7,7 @@ How to use it (``resident.py`` has the classes)::
     node = Node.for_project(project_dir)          # the project's own; starts nothing, never fails
     module = node.load(                           # a module of its own a call, also for the same file; starts nothing
         path, hook_name="no-console-log", config={...}, contract="rolebox", source="role.yaml:4",
-        files={path: sha256}, log=logger)
+        digest=sha256, log=lambda level, text: ...)
     loaded = module.load(env, timeout=10.0)       # starts Node, imports the file, runs its onLoad(ctx), at most once
     loaded.handlers                               # ("onToolAfter", ...): the functions that it exports
     loaded.on_load_error                          # why onLoad threw, or ""
