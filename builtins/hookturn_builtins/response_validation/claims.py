@@ -173,6 +173,8 @@ def _claimed(
                 yield name
         elif body:
             listing = False
+        if not body.endswith(":") and not tokens.search(body):
+            continue  # most lines name nothing
         for sentence in _SENTENCE.split(body):
             if not sentence:
                 continue
