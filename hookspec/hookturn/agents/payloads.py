@@ -71,11 +71,6 @@ def answer_of(data: Mapping[str, Any], nothing: bytes) -> bytes:
     return json.dumps(jsonable(data), allow_nan=False).encode() + b"\n"
 
 
-def words(text: str, by: str) -> str:
-    """Return the words of a refusal, which are never blank: some agents let through what is refused without any."""
-    return text if text.strip() else f"Denied by {by or 'a hook'}."
-
-
 def calls_us(files: Iterable[str]) -> bool:
     """Tell whether one of some configuration files calls ``hookturn bridge``."""
     from .installing import calls_bridge

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of, words
+from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
 from .tools import TOOLS
 
 TYPE_CHECKING = False
@@ -219,26 +219,25 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     """Translate what hooks said (see ``AgentHooks.write``)."""
     data: dict[str, Any] = {}
     own: dict[str, Any] = {}
-    reason = words(said.reason, said.by)
     if said.inject and row.event in _CONTEXT:
         own["additionalContext"] = "\n\n".join(said.inject)
     if row.event == "PreToolUse":
         if said.decision == "deny":
-            own |= {"permissionDecision": "deny", "permissionDecisionReason": reason}
+            own |= {"permissionDecision": "deny", "permissionDecisionReason": said.reason}
         elif said.args is not None:
             own |= {"permissionDecision": "allow", "updatedInput": said.args}
     elif row.event == "PermissionRequest":
         if said.decision == "deny":
-            own["decision"] = {"behavior": "deny", "message": reason}
+            own["decision"] = {"behavior": "deny", "message": said.reason}
         elif said.decision == "allow":
             own["decision"] = {"behavior": "allow"}
     elif row.event == "PreCompact":
         if said.decision == "deny":
-            data |= {"continue": False, "stopReason": reason}
+            data |= {"continue": False, "stopReason": said.reason}
     elif row.event == "PostToolUse" and said.changed:
         data |= {"decision": "block", "reason": _result(said)}
     elif said.decision == "deny":
-        data |= {"decision": "block", "reason": reason}
+        data |= {"decision": "block", "reason": said.reason}
     elif said.again:
         data |= {"decision": "block", "reason": said.again}
     if said.warnings:
@@ -253,7 +252,7 @@ def _result(said: Said) -> str:
     from ...spec.tools import result_text_of
 
     if said.withheld:
-        return words(said.reason, said.by)
+        return said.reason
     text = result_text_of(said.result)
     return text if text.strip() else "(no output)"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of, words
+from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
 from .tools import TOOLS, mcp_of
 
 TYPE_CHECKING = False
@@ -219,7 +219,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
         if context:
             own["additionalContext"] = context
         if said.decision == "deny":
-            data |= {"decision": "deny", "reason": words(said.reason, said.by)}
+            data |= {"decision": "deny", "reason": said.reason}
         elif said.again:
             data |= {"decision": "deny", "reason": said.again}
     if said.args is not None:
@@ -229,7 +229,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     if said.replied:
         _replied(row, said, data, own)
     if said.stop:
-        data |= {"continue": False, "stopReason": words(said.reason, said.by)}
+        data |= {"continue": False, "stopReason": said.reason}
     if said.warnings:
         data["systemMessage"] = "\n".join(said.warnings)
     if own:
@@ -240,7 +240,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
 def _result(said: Said) -> str:
     from ...spec.tools import result_text_of
 
-    return words(said.reason, said.by) if said.withheld else result_text_of(said.result) or "(no output)"
+    return said.reason if said.withheld else result_text_of(said.result) or "(no output)"
 
 
 def _spoken(response: Any, text: str) -> dict[str, Any]:
