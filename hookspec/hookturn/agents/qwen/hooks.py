@@ -1,0 +1,314 @@
+"""Qwen Code's hook protocol: its payloads to our moments, what hooks said to its answers.
+
+Sources: https://qwenlm.github.io/qwen-code-docs/en/users/features/hooks, and version 0.24.4 as run and as its
+bundled code reads. Facts that decide here: JSON on standard output beats the exit code, and exit code 2 without
+output lets through, so the answer is always JSON with exit code 0; no hook can change a tool's arguments;
+``continue: false`` after a tool puts ``stopReason`` in the result's place; UserPromptSubmit comes again, with no
+words, before each request that carries tool results, and refused there it really ends the turn, untold; a
+headless run tells no end of the session.
+"""
+
+from __future__ import annotations
+
+from ..bridge import BridgeAnswer
+from ..moments import Moment, Row, Said
+from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
+from .tools import TOOLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = [
+    "EVENTS",
+    "NAME",
+    "NOTHING",
+    "PID_VARIABLE",
+    "PROJECT_VARIABLE",
+    "TOOLS",
+    "UNKNOWN",
+    "caller",
+    "event_name",
+    "given",
+    "has_entry",
+    "read",
+    "refusal",
+    "write",
+]
+
+NAME = "qwen"
+PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
+PID_VARIABLE = ""
+NOTHING = b""
+
+RESULTS = "UserPromptSubmit.results"
+"""Our name of the UserPromptSubmit that says nothing: the calls' results go to the model."""
+
+_UNTOLD = "Warnings are shown at Stop only; elsewhere they go to standard error."
+_WRITTEN = ".written"  # the second Todo event of each kind, when all is done
+
+
+def _event(event: str, type: str, can: str = "", **more: Any) -> Row:
+    can_do = can.split()
+    accepts = [*(["Deny", "Block"] if "deny" in can_do else []), "Inject"]
+    return Row(event=event, does=more.pop("does", "event"), type=type, can=can_do, accepts=accepts, **more)
+
+
+_ROWS = (
+    Row(
+        event="SessionStart",
+        does="session_start",
+        can=["inject"],
+        note="A Block is kept: every prompt of the session is refused. In all context Qwen Code writes < and > as "
+        f"&lt; and &gt;. {_UNTOLD}",
+    ),
+    Row(
+        event="UserPromptSubmit",
+        does="prompt",
+        can=["deny", "inject"],
+        note="A refused prompt ends silently: Qwen Code shows no reason. The prompt cannot be changed.",
+    ),
+    Row(
+        event=RESULTS,
+        does="request",
+        can=["stop", "inject"],
+        install=False,
+        note="UserPromptSubmit without words, before a request with tool results: no turn begins. The end of a turn "
+        "that a Block asked for is carried out here; Qwen Code tells no Stop of it, so we do.",
+    ),
+    Row(
+        event="PreToolUse",
+        does="tool",
+        can=["deny", "ask"],
+        note="No hook can change arguments: a Rewrite is a deny when its hook fails closed, else a warning. A "
+        "headless run refuses what is asked. Injected texts come with the call's result.",
+    ),
+    Row(
+        event="PermissionRequest",
+        does="permission",
+        can=["deny", "allow"],
+        note="Without an answer Qwen Code asks its user; a headless run refuses before any hook.",
+    ),
+    Row(
+        event="PermissionDenied",
+        does="tool_end",
+        note="Qwen Code's own classifier refused: post_tool_execution with status denied.",
+    ),
+    Row(
+        event="PostToolUse",
+        does="tool_end",
+        can=["deny", "result", "inject"],
+        note="A changed or withheld result goes to the model as a text in place of the old one, and Qwen Code tells "
+        "its user that the call failed.",
+    ),
+    Row(
+        event="PostToolUseFailure",
+        does="tool_end",
+        can=["inject"],
+        note="A failed call's text cannot be changed or withheld.",
+    ),
+    Row(
+        event="PostToolBatch",
+        does="batch_end",
+        can=["stop", "inject"],
+        note="The end of the main agent's turn is carried out right after it, before the next request; a sub-agent "
+        "reads it in place of the calls' results and goes on, but its calls are refused.",
+    ),
+    Row(event="MessageDisplay", does="message", note="The words are shown already."),
+    Row(
+        event="Stop",
+        does="turn_end",
+        can=["again", "warn"],
+        note="The answer is shown already. Qwen Code itself lets a turn go on 8 times at most.",
+    ),
+    Row(event="StopFailure", does="turn_failed", note="Not in headless runs."),
+    Row(event="SubagentStart", does="subagent_start", can=["inject"]),
+    Row(event="SubagentStop", does="subagent_end", can=["again"], type="subagent.stop"),
+    Row(
+        event="SessionEnd",
+        does="session_end",
+        note="Not in headless runs: such a session is ended, reason unknown, when the next one starts.",
+    ),
+    _event("SessionDelete", "session.deleted"),
+    _event("InstructionsLoaded", "instructions.loaded"),
+    _event("UserPromptExpansion", "prompt.expansion", "deny inject"),
+    _event("Notification", "notification"),
+    _event("PreCompact", "compaction.before", "inject"),
+    _event("PostCompact", "compaction.after", does="compacted"),
+    _event("TodoCreated", "todo.created", "deny", note="Phase validation: the todo can be refused."),
+    _event("TodoCompleted", "todo.completed", "deny", note="Phase validation: it can be refused."),
+    _event("TodoCreated" + _WRITTEN, "todo.created", install=False, note="Phase postWrite: it is done."),
+    _event("TodoCompleted" + _WRITTEN, "todo.completed", install=False, note="Phase postWrite: it is done."),
+)
+
+EVENTS: dict[str, Row] = {row.event: row for row in _ROWS}
+"""Qwen Code's events. Time limit: its default, 60 seconds."""
+
+UNKNOWN = Row(event="unknown", does="event", type="qwen.unknown", accepts=["Inject"])
+
+_STATUS = {"PostToolUse": "ok", "PostToolUseFailure": "error", "PermissionDenied": "denied"}
+
+_COMMON = (
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "timestamp",
+    "prompt_id",
+    "permission_mode",
+    "agent_id",
+    "agent_type",
+)
+
+
+def given(environ: Mapping[str, str]) -> bytes | None:
+    """Qwen Code writes to standard input."""
+    return None
+
+
+def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """Return ``qwen``: nobody else reads its files."""
+    return NAME
+
+
+def has_entry(project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether the settings of the user or the project call ``hookturn bridge``."""
+    from os.path import join
+
+    return calls_us(
+        join(folder, ".qwen", "settings.json") for folder in (environ.get("HOME", ""), project) if folder
+    )
+
+
+def event_name(payload: Mapping[str, Any]) -> str:
+    """Return ``hook_event_name``, or our own name for what Qwen Code tells under one name but is two things."""
+    name = text_of(payload, "hook_event_name")
+    if name == "UserPromptSubmit" and payload.get("prompt") == "" and not payload.get("submitted_prompt"):
+        return RESULTS
+    if name in ("TodoCreated", "TodoCompleted") and payload.get("phase") == "postWrite":
+        return name + _WRITTEN
+    return name
+
+
+def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
+    """Translate a payload (see ``AgentHooks.read``)."""
+    agent_id = text_of(payload, "agent_id")
+    fields: dict[str, Any] = {
+        "session_id": text_of(payload, "session_id") or environ.get("QWEN_CODE_SESSION_ID", ""),
+        "agent_id": agent_id,
+        "agent": text_of(payload, "agent_type") or ("subagent" if agent_id else ""),
+        "cwd": text_of(payload, "cwd"),
+        "transcript_path": text_of(payload, "transcript_path"),
+        "model": text_of(payload, "model"),
+        "properties": {key: value for key, value in payload.items() if key not in _COMMON},
+    }
+    if row.does in ("tool", "permission", "tool_end"):
+        fields |= _call(row, payload)
+    elif row.does == "session_start":
+        fields["source"] = text_of(payload, "source") or "startup"
+    elif row.does == "prompt":
+        fields["text"] = prompt_of(payload)
+    elif row.does == "message":
+        # Each piece holds all that was said so far.
+        fields["message_id"] = text_of(payload, "message_id")
+        fields["last"] = payload.get("is_final") is not False
+        fields["text"] = text_of(payload, "displayed_text") if fields["last"] else ""
+    elif row.does in ("turn_end", "subagent_end"):
+        fields["text"] = text_of(payload, "last_assistant_message")
+        fields["running"] = _running(payload)
+    elif row.does == "turn_failed":
+        fields["reason"] = text_of(payload, "error")
+        fields["text"] = text_of(payload, "last_assistant_message")
+        fields["error"] = text_of(payload, "error_details") or fields["text"]
+    elif row.does == "session_end":
+        fields["reason"] = text_of(payload, "reason")
+    return Moment(**fields)
+
+
+def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
+    tool, args = call_of(payload, ended=row.does == "tool_end")
+    # The model's own id of the call stands in every event, Qwen Code's not in all of them.
+    call_id = text_of(payload, "tool_call_id") or text_of(payload, "tool_use_id")
+    fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": call_id}
+    if row.does != "tool_end":
+        return fields
+    fields["status"] = _STATUS[row.event]
+    fields["error"] = text_of(payload, "error")
+    fields["reason"] = text_of(payload, "reason")
+    fields["result"] = fields["error"] or payload.get("tool_response")
+    if payload.get("is_interrupt") is True:
+        fields["status"] = "cancelled"
+    millis = payload.get("duration_ms")
+    if isinstance(millis, (int, float)) and not isinstance(millis, bool) and 0 <= millis < 1e12:
+        fields["duration"] = millis / 1000
+    return fields
+
+
+def _running(payload: Mapping[str, Any]) -> list[str]:
+    """Return the ids of sub-agents in the background, which outlive the turn."""
+    tasks = payload.get("background_tasks")
+    rows = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    ids = [task.get("id") for task in rows if task.get("agent_type") and task.get("status") == "running"]
+    return [text for text in ids if isinstance(text, str)]
+
+
+# -- answers ----------------------------------------------------------------------------------------
+
+
+def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> BridgeAnswer:
+    """Translate what hooks said (see ``AgentHooks.write``)."""
+    name = row.event.partition(".")[0]
+    data: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    context = "\n\n".join(said.inject)
+    if name == "PreToolUse":
+        if said.decision:
+            own |= {"permissionDecision": said.decision, "permissionDecisionReason": said.reason}
+    elif name == "PermissionRequest":
+        if said.decision == "deny":
+            own["decision"] = {"behavior": "deny", "message": said.reason}
+        elif said.decision == "allow":
+            own["decision"] = {"behavior": "allow"}
+    elif name == "PostToolUse" and said.changed:
+        # Beside a replaced result Qwen Code drops the context, so it goes along.
+        text = "\n\n".join(part for part in (_result(said), context) if part)
+        data |= {"continue": False, "stopReason": text}
+        context = ""
+    elif said.stop:
+        if row.event == RESULTS or moment.agent_id:
+            data |= {"decision": "block", "reason": said.reason}
+    elif said.decision == "deny":
+        data |= {"decision": "block", "reason": said.reason}
+    elif said.again:
+        data |= {"decision": "block", "reason": said.again}
+    if context:
+        own["additionalContext"] = context
+    if said.warnings:
+        data["systemMessage"] = "\n".join(said.warnings)
+    if own:
+        data["hookSpecificOutput"] = {"hookEventName": name, **own}
+    return BridgeAnswer(stdout=answer_of(data, NOTHING))
+
+
+def _result(said: Said) -> str:
+    """The text that the model reads in place of the result; a blank one would be Qwen Code's own words."""
+    from ...spec.tools import result_text_of
+
+    if said.withheld:
+        return said.reason
+    return result_text_of(said.result) or "(no output)"
+
+
+def refusal(row: Row | None, reason: str) -> BridgeAnswer:
+    """Return a refusal where nothing else is known."""
+    said = Said()
+    said.refuse(reason)
+    if row is None:
+        # Every event that can be refused takes this form but PermissionRequest; the others ignore it.
+        return BridgeAnswer(stdout=answer_of({"decision": "block", "reason": said.reason}, NOTHING))
+    if "deny" not in row.can:
+        said.decision, said.stop = None, True
+    elif row.does == "tool_end":
+        said.withheld = said.changed = True
+    return write(row, Moment(), said, {})
