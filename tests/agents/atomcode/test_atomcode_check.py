@@ -29,17 +29,17 @@ DOUBTS = {
     ),
     "a variable that nobody sets": (
         hook('echo "$ATOMCODE_HOOK_TYPE"'),
-        "nobody sets $ATOMCODE_HOOK_TYPE",
+        "nobody sets the variable ATOMCODE_HOOK_TYPE",
     ),
-    "bash words": (hook('[[ "$X" == y ]] && exit 2'), "the command has '[[', which bash knows"),
-    "process substitution": (hook("diff <(ls) x"), "the command has '<('"),
+    "bash words": (hook('[[ "$X" == y ]] && exit 2'), "is read by sh, which does not know [[ ... ]]"),
+    "process substitution": (hook("diff <(ls) x"), "which does not know <( ... )"),
     "a comment": (hook("# python3 guard.py"), "the line is a comment"),
     "a missing program": (hook("no-such-program-here"), "there is no program 'no-such-program-here'"),
     "milliseconds that are seconds": (
         hook("true", timeout_ms=10),
-        "timeout_ms is 10: no program is that fast",
+        "timeout_ms is in milliseconds: no program is done in 10",
     ),
-    "hours": (hook("true", timeout_ms=7_200_000), "lets the agent wait 120 minutes"),
+    "hours": (hook("true", timeout_ms=7_200_000), "timeout_ms is in milliseconds: 7200000 are 2.0 hours"),
     "a permission rule": (
         hook("true", matcher="Bash(git push*)"),
         "is a permission rule: it matches no tool",
@@ -87,12 +87,12 @@ SCRIPTS = {
     "bash words under sh": (
         '"x.sh"',
         "#!/bin/sh\n# [[ is fine here\n[[ -n $X ]] && echo hi\n",
-        "has '[[', which bash knows",
+        "does not know [[ ... ]]",
     ),
     "milliseconds": (
         '"x.sh"\ntimeout_secs = 2000',
         "exit 0\n",
-        "timeout_secs lets the agent wait 33 minutes",
+        "timeout_secs is in seconds: 2000 are 33 minutes",
     ),
     "no script": ('"y.sh"', "exit 0\n", "y.sh does not exist"),
 }

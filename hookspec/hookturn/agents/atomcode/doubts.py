@@ -6,9 +6,9 @@ import os
 import re
 
 from ...runners import command
+from ...runners import doubts as common
 from ...runners.command import Wrong
 from ...runners.programs import find_program
-from ...spec.errors import did_you_mean
 from .matcher import TOOL_EVENTS
 from .tools import TOOLS
 
@@ -31,11 +31,6 @@ VARIABLES = (
 )
 """Variables of AtomCode's that a hook may find."""
 
-_VARIABLE = re.compile(r"\$(?:\{(\w+)|(\w+))")
-_BASH = re.compile(
-    r"(?:^|[\s;&|(])(\[\[|source|function|declare|local -\w|shopt|mapfile|readarray)\s|(<<<)|(<\()|(&>)|(\$\{\w+(?:,,|\^\^|\[))|(pipefail)"
-)
-_LONG, _SHORT_MS = 600, 100
 _MOST = 200_000  # bytes of a script that are looked at
 
 
@@ -57,8 +52,7 @@ def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
         return [*_script(entry), *_timeout(entry, "timeout_secs")]
     return [
         *command.problems(entry, project),
-        *_variables(entry.run),
-        *_bash(entry.run, "the command"),
+        *common.of_line(entry.run, folders=FOLDERS, known=VARIABLES),
         *_matcher(entry),
         *_timeout(entry, "timeout" if "plugin" in entry.extra else "timeout_ms"),
     ]
@@ -73,8 +67,7 @@ def _script(entry: HookEntry) -> Iterable[Wrong]:
                 text = file.read(_MOST).decode("utf-8", "replace")
         except OSError:
             return  # told above
-        lines = (line for line in text.split("\n") if not line.lstrip().startswith("#"))
-        yield from _bash("\n".join(lines), f"{path}")
+        yield from common.of_script(path, text)
 
 
 def wants_bash(path: str) -> bool:
@@ -85,53 +78,6 @@ def wants_bash(path: str) -> bool:
     except OSError:
         return False
     return bool(re.match(r"#!.*\bbash\b", first)) and not find_program("bash", os.environ, os.sep)[1]
-
-
-def _bash(text: str, what: str) -> Iterable[Wrong]:
-    if what == "the command" and re.match(r"\s*(?:\S*/)?bash\s", text):
-        return
-    hit = _BASH.search(text)
-    if hit is not None:
-        word = next(group for group in hit.groups() if group)
-        remedy = "Run it with bash: script_type = \"bash\", or `bash -c '...'`."
-        yield Wrong(
-            f"{what} has {word!r}, which bash knows and sh may not", remedy, certain=False, severity="warning"
-        )
-
-
-def _variables(line: str) -> Iterable[Wrong]:
-    for match in _VARIABLE.finditer(line):
-        name = match[1] or match[2]
-        quote = _quote_at(line, match.start())
-        if quote == "'":
-            continue
-        if name in FOLDERS and not quote:
-            yield Wrong(
-                f"${name} stands without quotes: it breaks where the folder's name has a blank",
-                f'Write "${name}".',
-                certain=False,
-                severity="warning",
-            )
-        elif name.startswith(("ATOMCODE_", "CLAUDE_")) and name not in VARIABLES and f"{name}=" not in line:
-            near = did_you_mean(name, VARIABLES)
-            yield Wrong(
-                f"nobody sets ${name}{near}", "The hook reads the event on standard input.", certain=False
-            )
-
-
-def _quote_at(line: str, place: int) -> str:
-    """Return the quote that a place of a shell line stands in, or an empty string."""
-    quote, at = "", 0
-    while at < place:
-        char = line[at]
-        if char == "\\" and quote != "'":
-            at += 1
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "'\"":
-            quote = char
-        at += 1
-    return quote
 
 
 def _matcher(entry: HookEntry) -> Iterable[Wrong]:
@@ -184,11 +130,6 @@ def _alternative(part: str) -> Iterable[Wrong]:
 
 def _timeout(entry: HookEntry, key: str) -> Iterable[Wrong]:
     seconds = float(entry.options.get("timeout", 0))
-    if key == "timeout_ms" and seconds * 1000 < _SHORT_MS:
-        cause = f"timeout_ms is {seconds * 1000:.0f}: no program is that fast (are these seconds?)"
-        yield Wrong(cause, f"Write {seconds * 1_000_000:.0f}, say.", certain=False, severity="warning")
-    elif seconds > _LONG:
-        what = "(are these microseconds?)" if key == "timeout_ms" else "(are these milliseconds?)"
-        yield Wrong(
-            f"{key} lets the agent wait {seconds / 60:.0f} minutes {what}", "Correct it.", certain=False
-        )
+    value, unit = (seconds * 1000, "milliseconds") if key == "timeout_ms" else (seconds, "seconds")
+    for cause, remedy in common.of_wait(key, value, unit=unit):
+        yield Wrong(cause, remedy, certain=False, severity="warning")

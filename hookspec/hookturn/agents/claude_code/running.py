@@ -141,10 +141,13 @@ def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
         return [*_header_doubts(entry)]
     if entry.kind != "command":
         return []
+    from ...runners import doubts
+
     found = list(command.problems(entry, project))
     line = _line(entry)
     if line is not None and not found:
-        found += checks.of_line(line, shell="sh" if isinstance(entry.run, str) else "bash")
+        shell = "sh" if isinstance(entry.run, str) else "bash"
+        found += doubts.of_line(line, shell=shell, folders=checks.FOLDERS, known=checks.VARIABLES)
         found += _missing(entry, line, project)
     return found
 
@@ -167,10 +170,11 @@ def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:
     """Yield the program or script of a simple line that is not there: a shell would end with 127, unseen."""
     import shlex
 
+    from ...runners import doubts
     from ...runners.programs import find_program, find_script
 
     if not _PLACE_IN_LINE.search(line) and set("|&;<>()`\\*?[]#{!\n") & set(
-        checks.without_quoted(line, keep_double=True)
+        doubts.without_quoted(line, keep_double=True)
     ):
         return
     try:
