@@ -623,7 +623,8 @@ class Engine:
                 until = min(nest.end, monotonic() + limit)
                 token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
                 try:
-                    if self.threaded and not step.is_async:
+                    # hookturn's own take no thread: they are known not to hang.
+                    if self.threaded and not step.is_async and step.owner.layer != "builtin":
                         answer = yield None, partial(step.call, fold.event), limit
                     else:
                         try:
@@ -870,20 +871,21 @@ class Engine:
 
     def _drive(self, steps: Generator[Wait, Any, Any]) -> Any:
         """Run a generator of steps from synchronous code."""
+        if self.threaded:
+            from .rides import Ride
+
+            return Ride(self, steps).run()
         value: Any = None
         error: BaseException | None = None
         while True:
             try:
-                awaitable, function, seconds = steps.throw(error) if error is not None else steps.send(value)
+                awaitable, _, seconds = steps.throw(error) if error is not None else steps.send(value)
             except StopIteration as stop:
                 return stop.value
             value = error = None
             try:
-                if awaitable is not None:
-                    value = self._wait(awaitable, seconds)
-                else:
-                    assert function is not None
-                    value = run_on_thread(function, seconds)
+                assert awaitable is not None  # only threaded engines have functions run on threads
+                value = self._wait(awaitable, seconds)
             except BaseException as problem:
                 error = thrown(problem)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 
 from ..spec.record import jsonable
-from .state import FileValues, LiveValues
+from .state import OWN_AREA, FileValues, LiveValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SessionState:
         self.stored = stored and stores.folder is not None
         self._calls = itertools.count(1)
         self._values: FileValues | LiveValues = (
-            stores.values("runs", "session", session_id) if self.stored else LiveValues()
+            stores.values(OWN_AREA, "session", session_id) if self.stored else LiveValues()
         )
         if self.stored:
             self._restore(about)

@@ -12,8 +12,13 @@ from ..paths import safe_component
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
     from typing import Any
+
+
+OWN_AREA = "runs"
+"""Where the engine keeps sessions; all other areas are hooks'."""
 
 
 class LiveValues:
@@ -96,15 +101,20 @@ class FileValues:
     Parameters:
         path: the JSON file; its folder is made when needed.
         base: the folder below which no symbolic link is followed.
+        own: the engine's own: nobody keeps or changes what he read or stored, so that it may stay in memory
+            until the file is another one.
     """
 
-    def __init__(self, path: Path, base: Path) -> None:
+    def __init__(self, path: Path, base: Path, *, own: bool = False) -> None:
         self.path = path
         self._base = base
+        self._own = own
         self._threads = RLock()
         self._depth = 0  # how often the holding thread entered
         self._held: Any = None  # the lock over processes
         self._values: dict[str, Any] = {}
+        self._read: dict[str, Any] = {}  # what the file held when it was ``_seen``
+        self._seen: tuple[int, ...] | None = None
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of ``key``, or ``default``."""
@@ -134,16 +144,13 @@ class FileValues:
             values.pop(key, None)
 
     def __enter__(self) -> dict[str, Any]:
-        from ..paths import FileLock, private_dir
-
         self._threads.acquire()
         try:
             if self._depth == 0:
-                private_dir(self.path.parent, base=self._base)
-                self._held = FileLock(self.path.with_suffix(".lock"))
-                self._held.__enter__()
+                self._held = self._lock()
                 try:
                     self._values = self._load()
+                    self._seen = None  # they are changed in place: nobody else's until they are saved
                 except BaseException:
                     self._held.__exit__(None, None, None)
                     raise
@@ -165,27 +172,58 @@ class FileValues:
         finally:
             self._threads.release()
 
+    def _lock(self) -> Any:
+        """Take the lock over processes."""
+        from ..paths import FileLock, private_dir
+
+        lock = FileLock(self.path.with_suffix(".lock"))
+        if self._seen is not None:  # the folder was there a moment ago
+            try:
+                return lock.__enter__()
+            except FileNotFoundError:
+                self._seen = None
+        private_dir(self.path.parent, base=self._base)
+        return lock.__enter__()
+
     def _load(self) -> dict[str, Any]:
         import json
+        import os
 
         try:
-            values = json.loads(self.path.read_bytes())
+            if self._seen is not None and _signature(os.stat(self.path)) == self._seen:
+                return self._read
+            with open(self.path, "rb") as file:
+                seen = _signature(os.fstat(file.fileno()))
+                values = json.loads(file.read())
         except FileNotFoundError:
+            self._seen = None
             return {}
         except (ValueError, RecursionError):
             values = None
         if isinstance(values, dict):
+            if self._own:
+                self._read, self._seen = values, seen
             return values
+        self._seen = None
         # Files are replaced whole, so this one was damaged by other means; keep it for a look.
         self.path.replace(self.path.with_suffix(".damaged"))
         return {}
 
     def _save(self, values: dict[str, Any]) -> None:
         import json
+        import os
 
         from ..paths import write_private
 
-        write_private(self.path, json.dumps(values, allow_nan=False).encode(), base=self._base)
+        content = json.dumps(values, allow_nan=False).encode()
+        write_private(self.path, content, base=self._base, exact_time=True)
+        if self._own:
+            self._read, self._seen = values, _signature(os.stat(self.path))
+
+
+def _signature(found: os.stat_result) -> tuple[int, ...]:
+    """Return what no two contents of a file that ``_save`` replaces have in common."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _json_copy(value: Any) -> Any:
@@ -232,5 +270,6 @@ class Stores:
             return MemoryValues()
         name = f"{safe_component(hook)}.json"
         if session:
-            return FileValues(self.folder / area / safe_component(session) / name, self.folder)
+            path = self.folder / area / safe_component(session) / name
+            return FileValues(path, self.folder, own=area == OWN_AREA)
         return FileValues(self.folder / area / name, self.folder)
