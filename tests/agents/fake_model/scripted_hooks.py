@@ -1,7 +1,7 @@
 """A user's hook module for tests with real agents: writes down every event, answers as ``answers.json`` says.
 
-``answers.json`` beside this file: timing -> list of rules ``{"when": {field: value}, "answer": {...}, "times": n}``;
-the first rule that fits answers. ``events.jsonl`` gets each event's JSON form.
+``answers.json`` beside this file: timing -> list of rules ``{"when": {field: value}, "from": n, "answer": {...}}``;
+the first rule that fits answers, from the timing's n-th event on (0 when it is left out). ``events.jsonl`` gets each event's JSON form.
 """
 
 from __future__ import annotations
@@ -45,8 +45,14 @@ def note(event):
 def answers(event):
     path = HERE / "answers.json"
     rules = json.loads(path.read_text()).get(event.timing, []) if path.exists() else []
+    before = 0
+    if any("from" in rule for rule in rules):
+        lines = (HERE / "events.jsonl").read_text().splitlines()
+        before = sum(json.loads(line)["timing"] == event.timing for line in lines) - 1
     for rule in rules:
-        if all(getattr(event, name, None) == value for name, value in rule.get("when", {}).items()):
+        if before >= rule.get("from", 0) and all(
+            getattr(event, name, None) == value for name, value in rule.get("when", {}).items()
+        ):
             return [answer(kind, value) for kind, value in rule["answer"].items()]
     return None
 
