@@ -71,7 +71,6 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
     made = []
     for item in found:
         label = os.path.relpath(item.path, project) if item.layer == "project" else item.path
-        others = [other.path for other in found if other.role != item.role or other.alone != item.alone]
         made.append(
             HookFile(
                 path=item.path,
@@ -80,7 +79,7 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
                 format="yaml",
                 kind="role",
                 base_dir=os.path.dirname(item.path),
-                extra={"role": item.role, "alone": item.alone, "project": project, "others": others},
+                extra={"role": item.role, "alone": item.alone, "project": project},
             )
         )
     return made
@@ -116,9 +115,8 @@ class _Role:
             self._problem((), cause, "Rename its folder.")
             return self.reading
         identity = name if self.alone else self.role
-        self.extra = {"role": identity, "project": self.file.extra["project"]}
-        if any(roles.is_role_file(path) for path in self.file.extra["others"]):
-            self.options["agents"] = [_literal(word) for word in dict.fromkeys([self.role, name])]
+        agents = [_literal(word) for word in dict.fromkeys([self.role, name])]
+        self.extra = {"role": identity, "project": self.file.extra["project"], "agents": agents}
         hooks = self._hooks()
         flags = self._flags(hooks.get("builtin"))
         self._functions(flags)
@@ -347,18 +345,21 @@ class _Role:
             return
         data: dict[str, Any] = roles.interpolated(raw, os.environ)
         self._unknown(path, raw, HOOK)
-        name = data.get("name")
+        # Whoever lists hooks and problems sees the words as written: a file that nobody trusts must not have
+        # the environment printed.
+        name = raw.get("name")
         if not isinstance(name, str) or not name.strip():
             name = f"hook-{path[-1]}"
             self._warn(path, f"the hook has no name; it is called {name}", "Add 'name: ...'.", key=False)
-        events = self._events(path, data.get("events"))
+        events = self._events(path, data.get("events"), raw.get("events"))
         module = data.get("module")
         if not isinstance(module, str) or not module.strip() or "\0" in module:
             self._problem(path, f"the hook {name} has no module, and never runs", "Add 'module: hooks/x.py'.")
             return
         phase = data.get("phase")
         if phase is not None and phase not in PHASES:
-            cause = f"the phase {phase!r} is none{did_you_mean(str(phase), PHASES)}, so the hook {name} never runs"
+            given = raw["phase"]
+            cause = f"the phase {given!r} is none{did_you_mean(str(given), PHASES)}, so the hook {name} never runs"
             self._problem((*path, "phase"), cause, "Write before or after.")
             return
         if not events:
@@ -383,11 +384,11 @@ class _Role:
             declared=raw,
             options={
                 "phase": phase or "after",
-                "priority": self._priority((*path, "priority"), data.get("priority")),
+                "priority": self._priority((*path, "priority"), raw.get("priority")),
                 "condition": _condition(tools, types),
             },
             extra={
-                "name": name,
+                "name": roles.interpolated(name, os.environ),
                 "events": events,
                 "functions": functions,
                 "tools": tools,
@@ -395,7 +396,7 @@ class _Role:
             },
         )
 
-    def _events(self, path: Path, given: Any) -> list[str]:
+    def _events(self, path: Path, given: Any, raw: Any) -> list[str]:
         where = (*path, "events")
         if not isinstance(given, list) or not given:
             what = "no events" if given in (None, []) else "events that are no list"
@@ -409,9 +410,9 @@ class _Role:
                 if event not in events:
                     events.append(event)
                 continue
-            cause = (
-                f"unknown event {event!r}{did_you_mean(str(event), TIMING_OF)}, at which the hook never runs"
-            )
+            word = raw[index]
+            near = did_you_mean(str(word), TIMING_OF)
+            cause = f"unknown event {word!r}{near}, at which the hook never runs"
             self._problem((*where, index), cause, f"Known are {', '.join(TIMING_OF)}.")
         return events
 
@@ -505,7 +506,11 @@ def _plain(name: str) -> str:
 
 
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
-    """Return all entries; a role counts once, the project's before the user's."""
+    """Return all entries; a role counts once, the project's before the user's.
+
+    The only role's hooks run for every agent. Which is the only one is told by the entries that are in force: a
+    role that nobody has trusted must not take another's hooks off the agents that they watch.
+    """
     entries = list(entries)
     owner: dict[str, HookEntry] = {}
     for entry in entries:
@@ -516,6 +521,8 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
     for entry in entries:
         first = owner[entry.extra["role"]]
         why = "" if first.file == entry.file else f"{first.file} declares the role {entry.extra['role']}, too"
+        if not why and len(owner) > 1:
+            entry = entry.but(options={**entry.options, "agents": entry.extra["agents"]})
         result.append((entry, why))
     return result
 
@@ -549,7 +556,7 @@ def module_path(entry: HookEntry) -> str:
 def words_of(entry: HookEntry) -> str:
     """Return what an entry does, for people."""
     if entry.kind != "plugin":
-        return f"runs {entry.run} at {', '.join(entry.extra['events'])}"
+        return f"runs {entry.declared['module']} at {', '.join(entry.extra['events'])}"
     if entry.run == "functions":
         texts = ", ".join(entry.extra["texts"])
         told = f"puts {texts} into the system prompt when called" if texts else "takes |name| off messages"

@@ -21,6 +21,8 @@ MAX_BYTES = 200_000
 FIELDS = ("name", "description", "params", "priority", "requires")
 """What we take of the front matter."""
 
+_WORDS = (str, int, float, type(None))
+
 UNSUPPORTED = (
     "phase", "produces", "consumes", "gate", "continue_until", "continue_max", "requires_evidence", "observe",
     "transitions", "state_schema_version", "handlers", "auto_activate", "locked",
@@ -116,7 +118,13 @@ def _fields(made: Function, meta: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     params = meta.get("params")
     if isinstance(params, dict):
-        fields["params"] = {str(key): "" if value is None else _word(value) for key, value in params.items()}
+        fields["params"] = {}
+        for key, value in params.items():
+            if isinstance(key, _WORDS) and isinstance(value, _WORDS):
+                fields["params"][str(key)] = "" if value is None else _word(value)
+            else:  # as text, lists of lists by alias would have no end
+                cause = f"{made.path}: the default of a parameter is a text, and one is not"
+                made.doubts.append((cause, "Write 'focus: all'."))
     elif params is not None:
         made.doubts.append(
             (f"{made.path}: params is no mapping of names and defaults", "Write 'focus: all'.")
@@ -129,8 +137,8 @@ def _fields(made: Function, meta: dict[str, Any]) -> dict[str, Any]:
     requires = meta.get("requires")
     if isinstance(requires, str):
         requires = [requires]
-    if isinstance(requires, list):
-        fields["requires"] = [str(item) for item in requires]
+    if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
+        fields["requires"] = list(requires)
     elif requires is not None:
         made.doubts.append((f"{made.path}: requires is no list of functions", "Write 'requires: [plan]'."))
     if isinstance(meta.get("description"), str):

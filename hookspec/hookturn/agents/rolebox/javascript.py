@@ -9,6 +9,7 @@ from ...engine.engine import time_left
 from ...runners.entry import Configured
 from ...runners.node.resident import Node
 from ...runners.threads import in_coroutine
+from ...runners.outside import Outside
 from ...runners.wire import FailedToStart
 from ...spec.errors import RegistrationError
 from ...spec.markers import hookimpl
@@ -42,21 +43,37 @@ def make(entry: HookEntry, config: Mapping[str, Any], path: str, *, live: bool =
     if not os.path.isfile(path):
         raise RegistrationError(entry.name, f"{path} does not exist", "Correct the path under 'module:'.")
     hook = RoleHook(entry, config)
+    outside = Outside(entry, config, TIMEOUT)
     module = Node.for_project(entry.extra["project"]).load(
         path,
         hook_name=hook.name,
         config=jsonable(hook.config),
         source=entry.source,
         digest=entry.files.get(path, entry.digest),
+        label=outside.label,
         log=lambda level, text: getattr(hook.log, level)("{}", text),
     )
     script = Script(module, path)
     hooks: dict[str, Any] = {}
     for event in hook.events:
-        hooks[TIMING_OF[event]] = hook.at(event, script.caller(event), timeout=TIMEOUT, dry=live)
+        hooks[TIMING_OF[event]] = hook.at(
+            event, _watched(outside, script.caller(event)), timeout=TIMEOUT, dry=live
+        )
     hooks["on_load"] = hook.loads(None)
     hooks["on_dispose"] = _disposes(hook, module)
     return Configured(entry.name, hooks)
+
+
+def _watched(outside: Outside, call: Any) -> Any:
+    """Return a call that is not made when the module's own program led to it, or its file is not what was trusted."""
+
+    def watched(own: RoleContext, data: Input) -> Any:
+        if outside.starts_itself(own.env, own):
+            return None
+        outside.check_files()
+        return call(own, data)
+
+    return watched
 
 
 def _disposes(hook: RoleHook, module: Module) -> Any:

@@ -132,16 +132,6 @@ def recognises(content: bytes) -> bool:
     return bool(_NAME.search(content.removeprefix(b"\xef\xbb\xbf")) and _ROLE.search(content))
 
 
-def is_role_file(path: str) -> bool:
-    """Tell whether there is a role of rolebox at a path."""
-    from ...runners.module import read
-
-    try:
-        return recognises(read(path, 1_000_000))
-    except (OSError, ValueError):
-        return False
-
-
 def is_role(data: Mapping[str, Any]) -> bool:
     """Tell whether the content of a role.yaml is a role of rolebox."""
     if any(key in data for key in FOREIGN_KEYS):
