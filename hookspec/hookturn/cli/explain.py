@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .outcomes import outcome_json, said, show_result
-from .output import DECISION_STYLES, emit, paint, say, short, table
+from .output import DECISION_STYLES, UsageError, emit, paint, pairs, say, short, table
 from .project import add_live, add_options, dry_project, note_problems
 from .reading import add_event_options, make_event, read_fields, timing_of
 from .steps import filters_text, notes_text, step_json
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
+    from ..agents.telling import Told
     from ..engine.engine import Engine
     from ..engine.outcome import HookRecord, Outcome
     from ..engine.plan import Step
@@ -37,21 +38,23 @@ def add_parser(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     """Explain a timing."""
     fields, source = read_fields(args.event)
-    event = outcome = rule = None
+    event = outcome = rule = told = None
     pending = ""
+    program, agent = _who(args.agent)
     with dry_project(args, live=args.live) as assembled:
         engine = assembled.engine
         spec = timing_of(engine, args.timing)
         plan = engine.plan(spec.name)
         steps = plan.steps if plan is not None else ()
         if args.event is not None:
-            event = make_event(spec, fields, source, args.agent)
+            event = make_event(spec, fields, source, agent)
             outcome = engine.decide(event, measure=True)
             _mark_dry(outcome, assembled)
             rule = _rule(engine, outcome.event)
             pending = engine.take_injected(event.session_id)
+            told = _told(program, outcome, engine)
     note_problems(assembled)
-    rows = [(step, _record(step, outcome, args.agent)) for step in steps]
+    rows = [(step, _record(step, outcome, agent)) for step in steps]
     if args.json:
         emit(
             {
@@ -60,6 +63,7 @@ def run(args: Namespace) -> int:
                 "hooks": [_row_json(step, record, outcome is not None) for step, record in rows],
                 "rule": rule,
                 "outcome": outcome_json(outcome, pending) if outcome is not None else None,
+                "told": [item.to_json() for item in told] if told is not None else None,
             }
         )
         return 0
@@ -70,7 +74,46 @@ def run(args: Namespace) -> int:
     if outcome is not None:
         say()
         show_result(outcome, pending)
+    if told is not None:
+        _show_told(program, told)
     return 0
+
+
+def _who(name: str | None) -> tuple[str, str | None]:
+    """Return the agent program that ``--agent`` names, or "", and the agent's name in the event, or None."""
+    from ..agents.bridge import AGENTS
+
+    return (name, None) if name in AGENTS else ("", name)
+
+
+def _told(program: str, outcome: Outcome, engine: Engine) -> list[Told] | None:
+    if not program:
+        return None
+    from ..agents.bridge import UnknownAgent
+    from ..agents.telling import tell
+
+    try:
+        return tell(program, outcome, engine)
+    except UnknownAgent as error:
+        raise UsageError(f"--agent {program}: {error}") from None
+
+
+def _show_told(program: str, told: list[Told]) -> None:
+    """Print what the agent program would be told."""
+    say()
+    if not told:
+        say(f"{paint(program, 'bold')} is told nothing of it")
+    for item in told:
+        answer = item.answer
+        output = answer.stdout.decode("utf-8", "replace").strip()
+        say(
+            f"{paint(program, 'bold')} is told at {item.event}: {'' if output or answer.stderr else 'nothing'}".rstrip()
+        )
+        rows = [("stdout", output), ("stderr", answer.stderr.strip())]
+        rows += [("exit code", str(answer.exit_code))] if answer.exit_code else []
+        rows += [("environment", f"{name}={value}") for name, value in item.env.items()]
+        rows += [("later", text) for text in item.later] + [("lost", text) for text in item.lost]
+        pairs(rows)
 
 
 def _mark_dry(outcome: Outcome, assembled: Assembled) -> None:
