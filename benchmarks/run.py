@@ -23,6 +23,7 @@ NAMES = [
     "audit",
     "redact",
     "auto_commit",
+    "bridge",
 ]
 HEAD = """# Benchmarks
 
