@@ -244,7 +244,7 @@ _TELLING = (
     ("notification_type", "notification"),
     ("toolInput", "permissionRequest"),
     ("error", "postToolUseFailure"),
-    ("toolArgs", "preToolUse"),
+    ("toolName", "preToolUse"),
 )
 """Field -> the event whose payload has it; the first that is there tells."""
 
