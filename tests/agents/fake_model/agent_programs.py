@@ -22,9 +22,13 @@ from agent_run import URL
 HERE = Path(__file__).parent
 
 
+# Read at once: each test gets another home, and an environment without our variables.
+_FOLDER = Path(os.environ.get("HOOKTURN_AGENT_CLIS") or Path.home() / ".cache/hookturn-agent-clis")
+
+
 def folder():
     """The folder of all programs."""
-    return Path(os.environ.get("HOOKTURN_AGENT_CLIS") or Path.home() / ".cache/hookturn-agent-clis")
+    return _FOLDER
 
 
 class Program:
