@@ -248,3 +248,23 @@ def test_importing_paths_is_cheap() -> None:
     out = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False,
                          env={**os.environ, "PYTHONPATH": str(Path(paths.__file__).parents[1])})  # fmt: skip
     assert (out.returncode, out.stdout.strip()) == (0, ""), out.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR, os.O_WRONLY | os.O_APPEND])
+@pytest.mark.parametrize("kind", ["fifo", "folder", "socket"])
+def test_what_is_no_regular_file_is_not_opened_and_holds_nobody_up(
+    tmp_path: Path, flags: int, kind: str
+) -> None:
+    path = tmp_path / "x"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        import socket
+
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(str(path))
+    with pytest.raises(OSError):
+        paths.open_private(path, flags)

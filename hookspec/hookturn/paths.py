@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import ELOOP
+from errno import ELOOP, ENXIO
 from time import time_ns
 
 from . import platform
@@ -212,17 +212,25 @@ def open_private(
             file's folder.
 
     Raises:
-        UnsafePathError: when the file, or a folder between it and the base, is a symbolic link.
+        UnsafePathError: when the file, or a folder between it and the base, is a symbolic link; when it is there
+            and is no regular file (a FIFO would hold us up).
         OSError: whatever opening it gives.
     """
     text, root = _absolute(path, base)
     _check_below(root, text)
+    flags |= platform.O_NOFOLLOW | platform.O_CLOEXEC | platform.O_BINARY | getattr(os, "O_NONBLOCK", 0)
     try:
-        return os.open(text, flags | platform.O_NOFOLLOW | platform.O_CLOEXEC | platform.O_BINARY, 0o600)
+        fd = os.open(text, flags, 0o600)
     except OSError as error:
         if error.errno == ELOOP:
             raise UnsafePathError(text, "is a symbolic link, and nothing is written through one") from None
+        if error.errno == ENXIO:  # a FIFO that nobody reads, or a socket
+            raise UnsafePathError(text, "is no regular file") from None
         raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise UnsafePathError(text, "is no regular file")
+    return fd
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +131,19 @@ def test_a_file_that_cannot_be_read(cli, server, tmp_path):
     assert item["state"] == "dead" and "is no delivery" in item["error"]
     assert "\x1b" not in cli("webhook", "list").out
     assert cli("webhook", "replay", "--dead").code == 1
+
+
+def test_a_spool_that_holds_what_is_no_file(cli, server):
+    server.status = 503
+    assert cli("fire", "on_session_end", "--event", "-", input=EVENT).code == 0
+    (item,) = deliveries(cli)
+    (folder,) = {path.parent for path in Path(cli.env["HOOKTURN_STATE_DIR"]).rglob("spool/*.json")}
+    os.mkfifo(folder / "0-fifo.json")
+    (folder / "1-folder.json").mkdir()
+    listed = {found["id"]: found["error"] for found in deliveries(cli)}
+    assert set(listed) == {"0-fifo.json", "1-folder.json", item["id"]}
+    assert "no regular file" in listed["0-fifo.json"]
+    server.status = 204
+    ran = cli("webhook", "replay", "--json")
+    states = {found["id"]: found["state"] for found in ran.json["deliveries"]}
+    assert states == {"0-fifo.json": "failed", "1-folder.json": "failed", item["id"]: "delivered"}

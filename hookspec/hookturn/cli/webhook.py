@@ -146,6 +146,8 @@ def _items(spool: Spool, webhooks: dict[str, Webhook]) -> list[_Item]:
                 delivery = spool.load(file, dead=dead)
             except Damaged as problem:
                 error = str(problem)
+            except OSError as problem:  # it costs only itself
+                error = f"it cannot be read: {problem.strerror or problem}"
             if delivery is not None:
                 items.append(_Item(file, dead, delivery, webhooks.get(delivery.key), delivery.error))
             elif error:

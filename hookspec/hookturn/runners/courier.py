@@ -167,7 +167,8 @@ class Courier:
 
     def _send_due(self) -> float | None:
         files = self.spool.waiting()
-        self._known = {file: known for file, known in self._known.items() if file in set(files)}
+        here = set(files)
+        self._known = {file: known for file, known in self._known.items() if file in here}
         nearest: float | None = None
         for file in files:
             if self._stop:
@@ -176,12 +177,12 @@ class Courier:
             webhook = self._webhook(key)
             if webhook is None or webhook.gone:
                 continue
-            due = max(due, self._pauses.get(key, 0.0))
+            due = _sensible(max(due, self._pauses.get(key, 0.0)))
             if due <= time():
                 delivery = self._load(file)
                 if delivery is None:
                     continue
-                due = max(delivery.due, self._pauses.get(key, 0.0))
+                due = _sensible(max(delivery.due, self._pauses.get(key, 0.0)))
                 if due <= time():
                     due = self._send(webhook, delivery)
                 self._known[file] = (key, due)
@@ -251,6 +252,14 @@ class Courier:
         from ..engine.capabilities import logger
 
         logger("webhooks").warning("{}", text)
+
+
+def _sensible(due: float) -> float:
+    """Return when something is due: now, when that lies so far off that the clock must have been set back since."""
+    from .webhook import LONGEST_PAUSE, LONGEST_SPOOL_BACKOFF
+
+    now = time()
+    return now if now + LONGEST_PAUSE + LONGEST_SPOOL_BACKOFF < due < float("inf") else due
 
 
 def attempt(webhook: Webhook, delivery: Delivery, *, cancel: int | None = None) -> None:

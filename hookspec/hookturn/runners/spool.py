@@ -26,6 +26,9 @@ MOST = 10_000
 LONGEST_FILE = 64_000_000
 """Bytes of a delivery's file that is read."""
 
+LATEST = 2.0**37
+"""Seconds since the epoch that are a time (the year 6325); what lies beyond cannot even be shown."""
+
 LEFTOVER = 3600.0
 """Seconds after which a temporary file belongs to nobody."""
 
@@ -140,7 +143,7 @@ class Spool:
 
         Raises:
             Damaged: for a file that is none of ours.
-            OSError: for one that cannot be read.
+            OSError: for one that cannot be read, or is no regular file.
         """
         import json
 
@@ -156,7 +159,7 @@ class Spool:
             if data.pop("schema") != SCHEMA:
                 raise ValueError("another schema")
             data["body"] = data["body"].encode("utf-8", "surrogateescape")
-            return Delivery(file=file, **data)
+            return _sound(Delivery(file=file, **data))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise Damaged(f"{path} is no delivery ({type(error).__name__}: {error})") from None
         except Exception as error:  # a record's own refusal
@@ -226,6 +229,19 @@ class Spool:
             os.unlink(path)
         except FileNotFoundError:  # another process was faster
             return
+
+
+def _sound(delivery: Delivery) -> Delivery:
+    """Return a delivery that can be worked with.
+
+    Raises:
+        ValueError: its times are none, or its headers no texts.
+    """
+    if not all(0 <= moment < LATEST for moment in (delivery.created, delivery.due)):  # NaN, too
+        raise ValueError("its times are none")
+    if not all(isinstance(text, str) for item in delivery.headers.items() for text in item):
+        raise ValueError("its headers are no texts")
+    return delivery
 
 
 def _names(folder: str) -> list[str]:
