@@ -1,7 +1,7 @@
 # Shortcuts for developers; .ci/run is what CI runs.
 PYTHON ?= python
 
-.PHONY: test fault full lint docs bench conformance conformance-framework conformance-policy
+.PHONY: test fault full agents-more lint docs bench conformance conformance-framework conformance-policy
 
 test:
 	$(PYTHON) -m pytest -n auto
@@ -14,6 +14,11 @@ full:
 	FAULT_ROUNDS=50 $(PYTHON) -m pytest -m fault
 	$(PYTHON) -m pytest -m service
 	$(PYTHON) -m pytest -m agents
+
+# The slower agent programs (opencode, Qwen Code on Node 22), with those that CI runs: docs/bridges.
+agents-more:
+	$(PYTHON) -m pytest -m agents tests/agents/test_real_opencode.py tests/agents/test_opencode_plugin.py \
+		$(wildcard tests/agents/test_real_qwen.py)
 
 lint:
 	ruff check .

@@ -317,6 +317,8 @@ class Course:
                     host["again"] = end.again
         elif end.blocked_by:
             said.refuse(end.outcome.reason, end.blocked_by)
+        elif end.outcome.continue_reason and "again" not in self.row.can:
+            said.again = end.outcome.continue_reason
         elif end.text != text:
             said.text, said.text_by = end.text, _changers([end.outcome])
 
@@ -386,11 +388,23 @@ class Course:
                 said.by = next((out.by for out in reversed(call.outcomes) if out.by), "")
             if call.args != moment.args:
                 said.args, said.args_by = thaw(call.args), call.rewritten_by
+        changed = said.args is not None
         self._fitted(said)
+        if changed and said.args is None and said.decision != "deny":
+            self._runs_as_it_was(call.call_id)
         if said.decision == "deny" and call.go:
             turn.end_tool(call.call_id, "denied", result=said.reason, by=said.by, reason=said.reason)
         if said.decision != "deny" and not said.replied:
             self._pending()
+
+    def _runs_as_it_was(self, call_id: str) -> None:
+        """Undo the change of arguments that the agent does not take, so that the call's end tells what ran."""
+        from ..spec.record import jsonable
+
+        with self.session.values() as data:
+            opened = data["turns"].get(self.moment.agent_id, {"open": {}})["open"].get(call_id)
+            if opened is not None:
+                opened["args"] = jsonable(self.moment.args)
 
     def _permission(self) -> None:
         turn, moment, said = self._turn(), self.moment, self.said

@@ -1,0 +1,251 @@
+"""The real opencode against a scripted model: what our hooks decide is what happens. Run by ``make agents-more``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
+
+from agent_programs import HERE, Home, Program
+from agent_run import URL
+from scripted_hooks import TIMINGS
+
+from hookturn.agents.opencode import install
+
+pytestmark = pytest.mark.agents
+
+OPENCODE = Program(
+    "opencode",
+    "opencode-linux-x64@1.18.33",
+    "opencode-linux-x64/bin/opencode",
+    {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_SHARE": "1",
+        # It installs its plugin package at each start: let that fail at once.
+        "npm_config_registry": f"{URL}/npm/",
+        "npm_config_fetch_retries": "0",
+    },
+    lambda prompt: ["run", "--auto", prompt],
+)
+
+CONFIG = {
+    "$schema": "https://opencode.ai/config.json",
+    "autoupdate": False,
+    "share": "disabled",
+    "model": "fake/fake",
+    "small_model": "fake/fake",
+    "provider": {
+        "fake": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "fake",
+            "options": {"baseURL": f"{URL}/v1", "apiKey": "dummy-key"},
+            "models": {
+                "fake": {"name": "fake", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
+            },
+        }
+    },
+}
+
+ASKING = {"permission": {"bash": "ask"}}
+
+SUB = {
+    "tool": "task",
+    "args": {"description": "d", "prompt": "SUBTASK now", "subagent_type": "general"},
+}
+
+
+class User(Home):
+    """A user of opencode who installed the bridge, with hooks that answer as told."""
+
+    def __init__(self, base, **config):
+        super().__init__(base)
+        self.write(".config/opencode/opencode.json", {**CONFIG, **config})
+        folder = self.home / ".config/opencode/plugin"
+        folder.mkdir(parents=True)
+        command = [sys.executable, "-m", "hookturn", "bridge", "opencode", "--timeout", "60"]
+        (folder / "hookturn.js").write_text(install.plugin(command, []))
+        self.hooks(
+            "hooks:\n  - name: scripted\n    run: {module: scripted_hooks.py}\n"
+            f"    timings: [{', '.join(TIMINGS)}]\n"
+        )
+        shutil.copy(HERE / "scripted_hooks.py", base / "config")
+
+    def say(self, **answers):
+        """Let hooks answer: timing -> answer, or list of rules."""
+        rules = {
+            timing: answer if isinstance(answer, list) else [{"answer": answer}]
+            for timing, answer in answers.items()
+        }
+        (self.base / "config/answers.json").write_text(json.dumps(rules))
+
+    def opencode(self, script, **more):
+        """Run opencode once."""
+        return self.run(OPENCODE, script, limit=180, **more)
+
+    @property
+    def events(self):
+        """What the hooks saw."""
+        path = self.base / "config/events.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def of(self, timing):
+        return [event for event in self.events if event["timing"] == timing]
+
+    def ran(self, name="ran.txt"):
+        """Whether a file that a tool was to write is there."""
+        return (self.project / name).exists()
+
+
+@pytest.fixture
+def user(tmp_path):
+    return User(tmp_path)
+
+
+def test_a_session_is_seen_from_start_to_end(user):
+    user.say(on_session_start={"SetEnv": {"HT_VAR": "a value"}})
+    out = user.opencode([{"shell": "echo $HT_VAR > ran.txt; cat ran.txt"}, {"text": "Finished."}])
+    assert (out.code, out.stdout.strip()) == (0, "Finished.")
+    assert [event["timing"] for event in user.events] == [
+        "on_session_start", "on_message_received", "on_user_prompt_submit", "on_turn_start", "system_prompt",
+        "on_tool_call_start", "pre_tool_execution", "on_event", "post_tool_execution", "system_prompt",
+        "on_model_response", "on_turn_complete", "post_turn", "on_session_end",
+    ]  # fmt: skip
+    assert len({event["session_id"] for event in user.events}) == 1
+    (post,) = user.of("post_tool_execution")
+    assert (post["status"], post["result_text"].strip(), post["kind"], post["turn"]) == (
+        "ok",
+        "a value",
+        "bash",
+        1,
+    )
+    (end,) = user.of("on_turn_complete")
+    assert end["text"] == "Finished." and end["tool_calls"][0]["call_id"] == post["call_id"]
+    assert [row["status"] for row in user.audit if row["timing"] == "post_tool_execution"] == ["ok"]
+
+
+def test_a_denied_tool_does_not_run_and_the_model_reads_why(user):
+    user.say(
+        pre_tool_execution=[{"when": {"tool": "bash"}, "answer": {"Deny": {"reason": "No writes today."}}}]
+    )
+    out = user.opencode([{"shell": "touch ran.txt"}, {"text": "Finished."}])
+    assert not user.ran()
+    assert "No writes today." in out.request(1)
+    (post,) = user.of("post_tool_execution")
+    assert (post["status"], post["by"]) == ("denied", "scripted")
+    assert not user.of("on_error")
+
+
+def test_changes_are_what_runs_and_what_is_read(user):
+    user.say(
+        on_message_received={"Rewrite": {"text": "OTHER WORDS"}},
+        pre_tool_execution={"Rewrite": {"command": "echo changed > ran.txt; cat ran.txt"}},
+        post_tool_execution=[{"answer": {"Rewrite": {"result_text": "OTHER RESULT"}}}],
+        system_prompt={"Rewrite": {"parts": ["OTHER SYSTEM"]}},
+        on_model_response={"Rewrite": {"text": "OTHER ANSWER"}},
+        on_user_prompt_submit={"Inject": "AT-PROMPT"},
+    )
+    out = user.opencode([{"shell": "echo original > ran.txt"}, {"text": "Finished."}])
+    assert (user.project / "ran.txt").read_text() == "changed\n"
+    assert out.stdout.strip() == "OTHER ANSWER"
+    first, last = out.request(0), out.request(1)
+    assert "OTHER WORDS" in first and "do the task" not in first
+    assert out.requests[0]["messages"][0]["content"] == "OTHER SYSTEM"
+    assert "OTHER RESULT" in last
+    assert [out.request(number).count("AT-PROMPT") for number in range(2)] == [1, 1]
+    (post,) = user.of("post_tool_execution")
+    assert post["command"].startswith("echo changed")
+    stored = json.dumps([row.get("body") for row in out.all_requests if row.get("aside")])
+    assert "OTHER SYSTEM" not in stored  # the title's request is no turn's
+
+
+def test_a_withheld_result_reaches_no_request(user):
+    user.say(post_tool_execution={"Deny": "It holds a key."})
+    out = user.opencode([{"shell": "printf 'SECRET''-TEXT'"}, {"text": "Finished."}])
+    assert "It holds a key." in out.request(1) and "SECRET-TEXT" not in out.request(1)
+
+
+def test_a_block_ends_the_turn(user):
+    user.say(pre_tool_execution={"Block": "enough"})
+    out = user.opencode([{"shell": "touch ran.txt"}, {"shell": "touch again.txt"}, {"text": "Finished."}])
+    assert not user.ran() and not user.ran("again.txt")
+    assert len(out.requests) == 1
+    assert [event["turn"] for event in user.of("on_turn_complete")] == [1]
+    assert user.of("on_session_end")
+
+
+def test_a_refused_prompt_starts_no_turn(user):
+    user.say(on_user_prompt_submit={"Block": "Not this one."})
+    out = user.opencode([{"text": "Finished."}])
+    assert out.requests == []
+    assert "Not this one." in out.stderr + out.stdout
+    assert not user.of("on_turn_start") and user.of("on_session_end")
+
+
+def test_a_sub_agents_work_belongs_to_the_session(user):
+    user.say(pre_tool_execution=[{"when": {"agent": "general"}, "answer": {"Deny": "not you"}}])
+    out = user.opencode(
+        {"SUBTASK": [{"shell": "touch ran.txt"}, {"text": "Sub done."}], "": [SUB, {"text": "Finished."}]}
+    )
+    assert out.code == 0
+    assert not user.ran()
+    assert len({event["session_id"] for event in user.events}) == 1
+    starts = [event for event in user.events if event["timing"] == "on_turn_start"]
+    assert [event["agent"] for event in starts] == ["main", "general"]
+    ends = user.of("on_turn_complete")
+    assert [(event["agent"], event["text"]) for event in ends] == [
+        ("general", "Sub done."),
+        ("main", "Finished."),
+    ]
+    assert [event["status"] for event in user.of("post_tool_execution")] == ["denied", "ok"]
+    types = [event["type"] for event in user.of("on_event")]
+    assert "subagent.start" in types and "subagent.stop" in types
+    assert len(user.of("on_session_end")) == 1
+
+
+def test_a_failed_call_has_its_end(user):
+    user.opencode(
+        [
+            {"tool": "read", "args": {"filePath": "/nowhere/at/all.txt"}},
+            {"shell": "exit 3"},
+            {"text": "Finished."},
+        ]
+    )
+    posts = user.of("post_tool_execution")
+    assert [(post["tool"], post["status"]) for post in posts] == [("read", "error"), ("bash", "error")]
+    assert "all.txt" in posts[0]["result_text"]
+
+
+def test_what_the_user_refuses_is_denied(tmp_path):
+    user = User(tmp_path, **ASKING)
+    user.opencode(
+        [{"shell": "touch ran.txt"}, {"text": "Finished."}], argv=["run", "please do the task"]
+    )  # nobody is there: opencode refuses
+    assert not user.ran()
+    (post,) = user.of("post_tool_execution")
+    assert post["status"] == "denied"
+    types = [event["type"] for event in user.of("on_event")]
+    assert types[:2] == ["permission.asked", "permission.replied"]
+
+
+def test_a_model_that_fails_is_an_error_and_ends_the_turn(user):
+    user.opencode([{"error": 400, "message": "scripted failure"}])
+    (error,) = user.of("on_error")
+    assert "scripted failure" in error["message"]
+    assert len(user.of("on_turn_complete")) == 1 and user.of("on_session_end")
+
+
+def test_a_session_goes_on(user):
+    user.say(on_session_start={"Inject": "AT-START"})
+    user.opencode([{"text": "One."}])
+    out = user.opencode([{"text": "One."}, {"text": "Two."}], argv=["run", "--auto", "--continue", "more"])
+    assert out.stdout.strip() == "Two."
+    assert len({event["session_id"] for event in user.events}) == 1
+    assert [event["turn"] for event in user.of("on_turn_complete")] == [1, 2]
+    assert len(user.of("on_session_start")) == len(user.of("on_session_end")) == 2
