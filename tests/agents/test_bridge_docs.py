@@ -17,7 +17,9 @@ from hookturn.agents import fitting
 DOCS = Path(__file__).parents[2] / "docs/bridges"
 
 
-@pytest.mark.parametrize(("page", "folder"), [("claude-code", "claude_code")])
+@pytest.mark.parametrize(
+    ("page", "folder"), [("claude-code", "claude_code"), ("codex", "codex"), ("gemini", "gemini")]
+)
 def test_the_page_has_the_table_of_the_agent(page, folder):
     text = (DOCS / f"{page}.md").read_text()
     hooks = importlib.import_module(f"hookturn.agents.{folder}.hooks")
