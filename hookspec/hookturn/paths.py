@@ -262,12 +262,10 @@ def write_private(
         UnsafePathError: when the file, or a folder between it and the base, is a symbolic link.
         OSError: when it cannot be written; the old file is then untouched.
     """
-    from secrets import token_hex
-
     text, root = _absolute(path, base)
     _check_below(root, text)
     folder, name = os.path.split(text)
-    temporary = os.path.join(folder, f".{name[:100]}.{token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
     fd = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         try:
