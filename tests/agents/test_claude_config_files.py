@@ -489,7 +489,7 @@ def test_what_would_run_is_shown_before_trust(claude):
     )
     entries, _ = claude.reading()
     assert [config.words_of(entry) for entry in entries] == [
-        "runs the shell line ./check.sh at PreToolUse (Bash)",
+        "runs the shell line `./check.sh` at PreToolUse (Bash)",
         "sends PreToolUse (Bash) to https://x.example/hook",
         "runs ./check.sh 'a b' at PreToolUse (Bash)",
     ]

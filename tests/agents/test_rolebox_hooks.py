@@ -1128,6 +1128,11 @@ def test_recognises_is_what_read_takes(role, path):
     assert roles.recognises((role.folder / path).read_bytes())
 
 
+def test_a_role_in_flow_style_is_one():
+    assert roles.recognises(b"name: x\nhooks: {custom: [{name: y}]}\n")
+    assert not roles.recognises(b"name: x\nhooks: {pre: custom}\n")
+
+
 def test_an_installed_role_that_two_platforms_link_to_runs_once(role, tmp_path, monkeypatch):
     home = tmp_path / "home"
     data = home / ".local/share/rolebox/roles/main/coder@1.0.0"

@@ -114,14 +114,19 @@ def test_dead_matchers_and_doubles(doctor, cli):
         "config.yaml",
         """\
 hooks:
-- {name: typo, timings: [pre_tool_execution], run: {command: ["true"]}, filter: {tools: [Bsh]}}
+- {name: typo, timings: [pre_tool_execution], run: {command: ["true"]}, filter: {tools: [Frobnicate]}}
 - {name: fine, timings: [pre_tool_execution], run: {command: ["false"]}, filter: {tools: [Bash, "mcp__x__*", bash]}}
+- {name: once, timings: [pre_tool_execution], run: {command: ["true"]}}
 - {name: again, timings: [pre_tool_execution], run: {command: ["true"]}}
+- {name: line, timings: [pre_tool_execution], run: {command: "[[ -n $X ]] && exit 2"}}
 """,
     )
     told = [problem["cause"] for problem in doctor("--with", "config.yaml", "--json").json["problems"]]
-    assert any("typo is for the tool 'Bsh', which no known agent has" in cause for cause in told)
-    assert any("again runs the same as typo" in cause for cause in told)
+    assert any("typo is for the tool 'Frobnicate', which no known agent has" in cause for cause in told)
+    assert [cause for cause in told if "runs the same as" in cause] == [
+        "the hook again runs the same as once (config.yaml:4)"
+    ]
+    assert any("is read by sh, which does not know [[ ... ]]" in cause for cause in told)
     assert not any("fine" in cause for cause in told)
 
 

@@ -55,6 +55,15 @@ if TYPE_CHECKING:
         ) -> list[HookFile]:
             """Return where hook files may lie, in order of registration; those that are not there are passed over."""
 
+        def place(self, path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
+            """Return a file that lies anywhere as one of this dialect's, or None when it is none.
+
+            Parameters:
+                path: the file, absolute.
+                project: the folder of the project around it.
+                data: what it holds; empty for one that cannot be read.
+            """
+
         def read(self, file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading:
             """Return what one file declares. A bad entry costs only itself, and leaves a problem."""
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..project.assemble import Assembled
+    from ..project.named import Named
     from ..project.problems import Problem
 
 
@@ -19,15 +20,17 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "check",
         help="find everything that is wrong with the configuration",
-        description="Check the configuration of a project, or a configuration file: its entries, permission "
-        "rules, plugins and modules. Nothing of an untrusted project is run, its modules are only read; a file "
-        "named here that is no project's own counts as trusted. The exit code is 1 when there is an error.",
+        description="Check the configuration of a project, a configuration file, or a hook file of another agent: "
+        "its entries, permission rules, plugins, modules and scripts. Nothing of an untrusted project is run, its "
+        "modules are only read, and so are those of another agent's file that lies in no project; a hookturn.yaml "
+        "named here counts as trusted. The exit code is 1 when there is an error.",
     )
     parser.add_argument(
         "path",
         metavar="PATH",
         nargs="?",
-        help="a project's folder or a configuration file; default: --project",
+        help="a project's folder, a role's or plugin's folder, or a file: hookturn.yaml, role.yaml, .hooks.json, "
+        "hooks.toml, settings.json, ...; default: --project",
     )
     add_options(parser)
     parser.set_defaults(func=run)
@@ -35,14 +38,17 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Check the configuration."""
-    from ..project.unread import problems as unread
+    named = _choose(args) if args.path is not None else None
+    if named is not None and not named.own:
+        from ..project import named as naming
 
-    if args.path is not None:
-        _choose(args)
-    with dry_project(args) as assembled:
-        problems = [*assembled.problems, *unread(assembled.survey), *_of_scripts(assembled)]
-    files = [layer.label for layer in assembled.layers]
-    files += [file.place.label for file in assembled.survey.foreign]
+        project = args.project
+        problems, files = naming.problems(named, project), [named.place.label]
+    else:
+        project, problems, files = _of_project(args)
+        if named is not None:
+            label = named.place.label
+            problems, files = [item for item in problems if item.file == label], [label]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
@@ -50,7 +56,7 @@ def run(args: Namespace) -> int:
         emit(
             {
                 "schema": 1,
-                "project": assembled.root,
+                "project": project,
                 "files": files,
                 "problems": [problem.to_json() for problem in problems],
                 "errors": errors,
@@ -61,9 +67,26 @@ def run(args: Namespace) -> int:
     for problem in problems:
         style = "red" if problem.severity == "error" else "yellow"
         say(f"{paint(problem.severity, style)}: {clean(str(problem))}")
-    where = ", ".join(clean(name) for name in files) or f"{clean(assembled.root)} (it has no configuration)"
+    where = ", ".join(clean(name) for name in files) or f"{clean(project)} (it has no configuration)"
     say(f"{count(errors, 'error')}, {count(warnings, 'warning')} in {where}")
     return 1 if errors else 0
+
+
+def _of_project(args: Namespace) -> tuple[str, list[Problem], list[str]]:
+    """Return a project's folder, its problems and its files."""
+    import os
+
+    from ..project.doubts import doubts
+    from ..project.role_lock import changed
+    from ..project.unread import problems as unread
+
+    with dry_project(args) as assembled:
+        survey = assembled.survey
+        problems = [*assembled.problems, *unread(survey), *_of_scripts(assembled), *doubts(assembled)]
+    roles = (changed(file.place, os.environ) for file in survey.foreign if file.place.kind == "role")
+    problems += [problem for problem in roles if problem is not None]
+    files = [layer.label for layer in assembled.layers]
+    return assembled.root, problems, files + [file.place.label for file in survey.foreign]
 
 
 def _of_scripts(assembled: Assembled) -> list[Problem]:
@@ -71,6 +94,8 @@ def _of_scripts(assembled: Assembled) -> list[Problem]:
     import os
 
     found = []
+    survey = assembled.survey
+    foreign = {entry.source: file.document for file in survey.foreign for entry in file.entries}
     for record in assembled.engine.plugins:
         script = getattr(record.plugin, "script", None)
         if script is None:
@@ -80,18 +105,22 @@ def _of_scripts(assembled: Assembled) -> list[Problem]:
         if find_node(os.environ)[1]:  # which has been told
             break
         entry = script.entry
-        document = assembled.survey.models[entry.layer].document
-        place = ("hooks", entry.index, "run", entry.kind)
+        if entry.dialect:
+            document, place = foreign[entry.source], entry.where
+        else:
+            document = survey.models[entry.layer].document
+            place = ("hooks", entry.index, "run", entry.kind)
         found += [
             document.problem(place, wrong.cause, wrong.remedy) for wrong in script.wrongs(assembled.root)
         ]
     return found
 
 
-def _choose(args: Namespace) -> None:
-    """Let PATH choose the project, or the configuration file."""
+def _choose(args: Namespace) -> Named | None:
+    """Let PATH choose the project, the configuration file, or the hook file of another agent, which is returned."""
     import os
 
+    from ..project import named
     from ..project.layers import NAMES, TABLE, project_root
 
     path = args.path
@@ -99,13 +128,21 @@ def _choose(args: Namespace) -> None:
         raise UsageError("PATH and --with name two configurations. Give one of them.")
     if os.path.isdir(path):
         args.project = path
-        return
-    if not os.path.isfile(path):
+        inside = named.file_in(path)
+        if not inside:
+            return None
+        path = inside
+    elif not os.path.isfile(path):
         what = "is no file" if os.path.lexists(path) else "does not exist"
         raise UsageError(f"{path} {what}. Name a project's folder or a configuration file.")
     root = project_root(os.path.dirname(os.path.abspath(path)))
     own = (os.path.join(root, *name.split("/")) for name in (*NAMES, TABLE))
     if any(os.path.exists(name) and os.path.samefile(name, path) for name in own):
         args.project = root
-    else:
+        return None
+    found = named.find(path, root, os.environ)
+    if found is None:
         args.config = path
+    else:
+        args.project = root
+    return found

@@ -36,13 +36,14 @@ def run(args: Namespace) -> int:
     import os
 
     from ..project import doctor
+    from ..project.doubts import doubts
 
     with dry_project(args, live=args.live) as assembled:
         found = doctor.installations(assembled.root, os.environ, _endpoint)
         guards = doctor.guards(assembled, found)
-        warnings = [*doctor.dead_matchers(assembled), *doctor.doubles(assembled)]
+        warnings = doubts(assembled)
         records = _probe(assembled.engine, args)
-        errors = [problem for problem in assembled.problems if problem.severity == "error"]
+        errors = [item for item in (*assembled.problems, *warnings) if item.severity == "error"]
         trouble = doctor.trouble(assembled.root)
     failed = [(timing, record) for timing, record in records if record.error]
     bad = bool(errors or failed or any(item.state != "ok" for item in found))

@@ -68,8 +68,9 @@ def _find(word: str, project: str) -> tuple[HookFile, dict[str, str]]:
         CommandError: when there is no such role.
     """
     from ..agents.rolebox import config
+    from ..project.role_lock import lock_rows
 
-    locked = _lock()
+    locked = lock_rows(os.environ)
     places = config.files(project, os.environ, {})
     if os.sep in word or word == roles.ROLE_FILE or os.path.isfile(os.path.join(word, roles.ROLE_FILE)):
         path = os.path.join(word, roles.ROLE_FILE) if os.path.isdir(word) else word
@@ -94,19 +95,12 @@ def _find(word: str, project: str) -> tuple[HookFile, dict[str, str]]:
 
 
 def _place(path: str, project: str) -> HookFile:
-    from ..agents.dialect import HookFile
+    from ..agents.rolebox import config
 
-    inside = path.startswith(os.path.join(project, ""))
-    role = os.path.basename(os.path.dirname(path))
-    return HookFile(
-        path=path,
-        label=os.path.relpath(path, project) if inside else path,
-        layer="project" if inside else "user",
-        format="yaml",
-        kind="role",
-        base_dir=os.path.dirname(path),
-        extra={"role": role, "alone": os.path.dirname(path) == project, "project": project, "others": []},
-    )
+    place = config.place(path, project, {})
+    if place is None:
+        raise CommandError(f"{path} is no role.yaml.")
+    return place
 
 
 def _installed(row: dict[str, str] | None, project: str) -> list[HookFile]:
@@ -117,25 +111,6 @@ def _installed(row: dict[str, str] | None, project: str) -> list[HookFile]:
         return []  # no path is made from such a lock file
     folder = os.path.join(roles.data_folder(os.environ), "roles", *parts)
     return [_place(os.path.join(folder, roles.ROLE_FILE), project)]
-
-
-def _lock() -> dict[str, dict[str, str]]:
-    """Return the rows of rolebox's lock file by role; an unreadable one has none."""
-    from ..project.document import read_yaml
-    from ..runners.module import read
-
-    path = os.path.join(roles.config_folder(os.environ), "rolebox.lock")
-    try:
-        document = read_yaml(read(path, 1_000_000), path)
-    except (OSError, ValueError):
-        return {}
-    rows = document.data.get("roles")
-    wanted = ("role", "registry", "version", "installedAt", "integrity")
-    return {
-        row["role"]: {key: row[key] for key in wanted}
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, dict) and all(isinstance(row.get(key), str) for key in wanted)
-    }
 
 
 def _name(path: str) -> str:

@@ -81,11 +81,13 @@ def open_project(args: Namespace, **options: Any) -> Assembled:
     Raises:
         UsageError: when the file of ``--with`` is not there.
     """
+    from ..engine.capabilities import unlogged
     from ..project.assemble import assemble
 
     check_config("--with", args.config)
     names = disabled(args.left_out)
-    assembled = assemble(args.project, with_config=args.config, disable=names, log=False, **options)
+    with unlogged("custom-loader"):  # the command itself tells what cannot be loaded
+        assembled = assemble(args.project, with_config=args.config, disable=names, log=False, **options)
     _note_left_out(names, assembled)
     return assembled
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..project.survey import Pending, Survey
+    from ..project.trust import Declaration
 
 
 def add_parser(subparsers: Any) -> None:
@@ -111,13 +112,22 @@ def _show(survey: Survey, waiting: list[Pending], dropped: list[str]) -> None:
         declaration = item.declaration
         where = f" ({clean(declaration.source)})" if declaration.source else ""
         state = "new" if item.state == "untrusted" else item.state
-        say(f"  {paint(state, 'yellow')}: {clean(declaration.name)} {clean(declaration.what)}{where}")
+        say(f"  {paint(state, 'yellow')}: {clean(_title(declaration))} {clean(declaration.what)}{where}")
         for file, digest in declaration.files.items():
             say(f"    {clean(file)}  {f'sha256 {digest}' if digest else 'cannot be read'}")
     for rule in dropped:
         say(f"  {paint('gone', 'yellow')}: the rule {short(rule)}")
     if survey.problems:
         complain(f"{count(len(survey.problems), 'problem')} in the configuration: see `hookturn check`")
+
+
+def _title(declaration: Declaration) -> str:
+    """Return what people call a declaration: its own name, and whose file a hook of another agent's stands in."""
+    if not declaration.foreign:
+        return declaration.name
+    dialect = declaration.name.partition(":")[0]
+    file = declaration.source.rpartition(":")[0]
+    return f"{declaration.name.removeprefix(f'{dialect}:{file}:')} ({dialect})"
 
 
 def _need_terminal(args: Namespace, report: dict[str, Any]) -> None:

@@ -146,8 +146,30 @@ class SessionFigures:
         return self._state.transcript_path if self._state is not None else ""
 
 
+_unlogged: set[str] = set()
+
+
+class _Nowhere:
+    """Stands for a logger whose messages somebody else tells."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: self
+
+
+@contextmanager
+def unlogged(name: str) -> Iterator[None]:
+    """Let ``hook:<name>`` log nothing meanwhile, for what it would say is told in another way."""
+    _unlogged.add(name)
+    try:
+        yield
+    finally:
+        _unlogged.discard(name)
+
+
 def logger(name: str) -> Any:
     """Return a loguru logger bound to ``hook:<name>``; loguru takes 80 ms, so it is imported at first use."""
+    if name in _unlogged:
+        return _Nowhere()
     import loguru
 
     return loguru.logger.bind(hook=f"hook:{name}")

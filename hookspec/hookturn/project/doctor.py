@@ -1,18 +1,16 @@
 """What can be found out about a project that is at work: do agents really call, is every guard reached, does
-every hook answer, do two declare the same, does a matcher match nothing. Changes nothing.
+every hook answer. Changes nothing.
 """
 
 from __future__ import annotations
 
 from ..spec.record import Record
-from .problems import Problem, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ..engine.plan import Step
     from .assemble import Assembled
     from .installations import Installation
 
@@ -132,6 +130,7 @@ class Guard(Record):
 def guards(assembled: Assembled, found: Iterable[Found]) -> list[Guard]:
     """Return every guard with the time of the last event that reached its timing, through any installed agent."""
     from ..agents.bridge import hooks_of
+    from .doubts import steps
 
     reached: dict[str, float] = {}
     for item in found:
@@ -144,73 +143,6 @@ def guards(assembled: Assembled, found: Iterable[Found]) -> list[Guard]:
         for timing, step in steps(assembled)
         if step.guard
     ]
-
-
-def steps(assembled: Assembled) -> list[tuple[str, Step]]:
-    """Return every hook in force with its timing, in order."""
-    engine = assembled.engine
-    plans = [(name, engine.plan(name)) for name in engine.registry.timings]
-    return [(name, step) for name, plan in plans if plan is not None for step in plan.steps]
-
-
-def dead_matchers(assembled: Assembled) -> list[Problem]:
-    """Return a warning for each tools pattern that matches no kind and no tool of any agent that is known here."""
-    from ..engine.match import glob_match
-    from ..spec.errors import did_you_mean
-    from ..spec.tools import KINDS
-
-    names = {*KINDS, *known_tools(), *(assembled.engine.tools or ())}
-    found: dict[tuple[str, str], Problem] = {}
-    for _, step in steps(assembled):
-        for pattern in (step.filter.tools if step.filter is not None else None) or ():
-            plain = pattern.replace("*", "").replace("?", "")
-            if "mcp" in plain or ":" in plain or "/" in plain:  # tools of servers that nobody knows here
-                continue
-            if not any(glob_match(pattern, name) for name in names):
-                cause = f"the hook {step.name} is for the tool {show(pattern)}, which no known agent has"
-                cause += did_you_mean(pattern, sorted(names))
-                found[step.name, pattern] = Problem(
-                    step.source, 0, 0, "", cause, "If a tool has this very name, all is well.", "warning"
-                )
-    return list(found.values())
-
-
-def known_tools() -> set[str]:
-    """Return the names of all tools that hookturn knows: those of the agents, and usual ones."""
-    from importlib import import_module
-
-    from ..agents.bridge import AGENTS
-    from ..spec.tools import USUAL
-
-    names = set(USUAL)
-    for folder in (*AGENTS.values(), "rolebox"):
-        names.update(import_module(f"hookturn.agents.{folder}.tools").TOOLS)
-    return names
-
-
-def doubles(assembled: Assembled) -> list[Problem]:
-    """Return a warning for each hook that two files declare alike, so that it runs twice."""
-    import json
-
-    from ..spec.record import thaw
-
-    survey = assembled.survey
-    loaded = {row.source for row in survey.rows if row.kind == "config" and row.state in ("loaded", "dry")}
-    entries = [entry for model in survey.models.values() for entry in model.hooks]
-    entries += [entry for file in survey.foreign for entry in file.entries]
-    first: dict[str, Any] = {}
-    found = []
-    for entry in entries:
-        if entry.source not in loaded or entry.kind in ("", "answer", "plugin"):
-            continue
-        what = json.dumps([entry.kind, thaw(entry.run), sorted(entry.timings), entry.base_dir], default=str)
-        if what in first:
-            cause = f"the hook {entry.name} runs the same as {first[what].name} ({first[what].source})"
-            found.append(
-                Problem(entry.file, entry.line, entry.column, "", cause, "Take one of them out.", "warning")
-            )
-        first.setdefault(what, entry)
-    return found
 
 
 def trouble(root: str) -> list[dict[str, Any]]:

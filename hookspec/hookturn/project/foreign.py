@@ -173,7 +173,7 @@ def read_file(
     recognises = getattr(module, "recognises", None)
     if recognises is not None and not recognises(content):
         return None  # somebody else's file of this name
-    document = _document(place, content)
+    document = parse(content, place.label, place.format)
     problems += document.problems
     if document.broken:
         return None
@@ -192,14 +192,21 @@ def _unreadable(place: HookFile, why: str) -> Problem:
     return Problem(place.label, 0, 0, "", f"cannot be read: {why}", "Correct it.")
 
 
-def _document(place: HookFile, content: bytes) -> Document:
-    if place.format == "yaml":
-        return read_cached_yaml(content, place.label)
-    if place.format == "toml":
-        document = read_toml(content, place.label, ())
+def parse(content: bytes, label: str, form: str) -> Document:
+    """Return what a hook file holds.
+
+    Parameters:
+        content: its bytes.
+        label: the file as messages show it.
+        form: json (comments allowed), toml or yaml.
+    """
+    if form == "yaml":
+        return read_cached_yaml(content, label)
+    if form == "toml":
+        document = read_toml(content, label, ())
         assert document is not None  # it is the whole file
         return document
-    return read_json(content, place.label)
+    return read_json(content, label)
 
 
 def declarations(files: Iterable[ForeignFile], project: str) -> list[Declaration]:

@@ -122,7 +122,7 @@ def _beside(entry: HookEntry, word: str) -> str:
 def words_of(entry: HookEntry) -> str:
     """Return an entry's command as text, for people: a list as a shell would need it quoted."""
     if isinstance(entry.run, str):
-        return f"the shell line {entry.run}"
+        return f"the shell line `{entry.run}`"
     from shlex import join
 
     return join(entry.run)

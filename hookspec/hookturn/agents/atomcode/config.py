@@ -66,6 +66,31 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
     return found
 
 
+def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
+    """Return a file as hooks.toml, as named entries, or as the hooks of a plugin of AtomCode's."""
+    folder, name = os.path.split(path)
+    if name.endswith(".toml"):
+        tables = any(isinstance(data.get(key), list) for key in ("hooks", "webhooks", "async_webhooks"))
+        return (
+            HookFile(path, path, "project", "toml", "toml", folder)
+            if tables or name == "hooks.toml"
+            else None
+        )
+    if not name.endswith(".json"):
+        return None
+    hooks = data.get("hooks")
+    named = isinstance(hooks, dict) and any(
+        isinstance(value, dict) and ({"event", "command"} & value.keys()) for value in hooks.values()
+    )
+    if named or name == ".hooks.json":
+        return HookFile(path, path, "project", "json", "named", folder)
+    root = os.path.dirname(folder) if os.path.basename(folder) == "hooks" else folder
+    if not os.path.isfile(os.path.join(root, plugins.MANIFESTS[0])):
+        return None
+    extra = {"plugin": os.path.basename(root), "plugin_root": root, "trusted": ""}
+    return HookFile(path, path, "project", "json", "plugin", root, extra)
+
+
 def read(file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading:
     """Return what one file declares. A bad entry costs only itself, and leaves a problem."""
     reading = Reading()

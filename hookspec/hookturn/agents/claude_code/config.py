@@ -72,6 +72,26 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
     return found
 
 
+def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
+    """Return a file as settings, or as a plugin's hooks when it lies in a folder ``hooks`` that is not ``.claude/hooks``."""
+    folder, name = os.path.split(path)
+    hooks = data.get("hooks")
+    maps = (
+        isinstance(hooks, dict) and bool(hooks) and all(isinstance(value, list) for value in hooks.values())
+    )
+    if not (name in ("settings.json", "settings.local.json") or (name.endswith(".json") and maps)):
+        return None
+    above = os.path.dirname(folder)
+    if os.path.basename(folder) == ".claude":
+        return _file(path, path, "project", "named", above, above)
+    if os.path.basename(folder) == "hooks" and os.path.basename(above) == ".claude":
+        return _file(path, path, "project", "nobody", os.path.dirname(above), os.path.dirname(above))
+    if os.path.basename(folder) == "hooks":
+        extra = {"project": project, "plugin_root": above, "plugin_data": ""}
+        return HookFile(path, path, "project", "json", f"plugin-{os.path.basename(above)}", above, extra)
+    return _file(path, path, "project", "named", project, project)
+
+
 def _file(path: str, label: str, layer: str, kind: str, base_dir: str, project: str) -> HookFile:
     return HookFile(path, label, layer, "json", kind, base_dir, {"project": project})
 

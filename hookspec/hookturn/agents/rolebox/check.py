@@ -3,28 +3,79 @@
 from __future__ import annotations
 
 import ast
+import os
 
+from ...runners.command import Wrong
 from ...runners.module import read
+from ...spec.errors import did_you_mean
+from ...spec.tools import KINDS
 from .module import HANDLERS, OBJECTS
+from .tools import TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from ...runners.entry import HookEntry
+
+PATH = "Correct the path under 'module:'; it starts at the role's folder, then at the project's."
 
 
-def missing_handlers(path: str, events: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (event, names of its handler) of events for which a Python file defines no handler.
+def of_python(entry: HookEntry, path: str) -> Iterator[Wrong]:
+    """Yield what is wrong with a Python module: it is not there, is no Python, or lacks a handler for an event.
 
-    A file that is not there, is not Python, or keeps its handlers in an object says nothing.
+    Parameters:
+        entry: the hook.
+        path: its module.
     """
     try:
-        tree = ast.parse(read(path, 500_000))
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return []
+        tree = ast.parse(read(path), path)
+    except SyntaxError as error:
+        where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else path
+        yield Wrong(f"{where}: {error.msg}", "Correct the Python code.")
+        return
+    except OSError as error:
+        yield Wrong(f"{path} cannot be read: {error.strerror or error}", PATH)
+        return
+    except (ValueError, RecursionError, MemoryError) as error:
+        yield Wrong(f"{path} is no Python: {error}", "Correct the file.")
+        return
     names = set(_names(tree))
     if not names.isdisjoint(OBJECTS) or "*" in names:
-        return []
-    return [(event, " or ".join(HANDLERS[event])) for event in events if names.isdisjoint(HANDLERS[event])]
+        return  # its handlers may be anywhere
+    for event in entry.extra["events"]:
+        if names.isdisjoint(HANDLERS[event]):
+            cause = f"{entry.run} has no handler for {event}, so the hook never runs there"
+            yield Wrong(cause, f"Define {' or '.join(HANDLERS[event])}.", certain=False)
+
+
+def of_javascript(entry: HookEntry, path: str) -> Iterator[Wrong]:
+    """Yield what keeps a JavaScript module from running: it is not there, or Node is not.
+
+    Parameters:
+        entry: the hook.
+        path: its module.
+    """
+    from ...runners.node.resident import find_node
+
+    if not os.path.isfile(path):
+        what = "is no file" if os.path.lexists(path) else "does not exist"
+        yield Wrong(f"{path} {what}", PATH)
+    _, why = find_node(os.environ)
+    if why:
+        cause, _, remedy = why.partition(". ")
+        yield Wrong(cause, remedy or "The hook does not run without it.", certain=False)
+
+
+def of_filter(tools: Iterable[str] | None) -> Iterator[Wrong]:
+    """Yield a warning for each name in ``filter.tools`` that no tool of rolebox has."""
+    for name in tools or ():
+        if name in TOOLS or name in KINDS or name.startswith("mcp"):
+            continue
+        same = [known for known in TOOLS if known.lower() == name.lower()]
+        near = f" (did you mean {same[0]!r}? case counts)" if same else did_you_mean(name, TOOLS)
+        cause = f"filter.tools: {name!r} is no tool of rolebox's{near}"
+        yield Wrong(cause, "If a tool has this very name, all is well.", certain=False, severity="warning")
 
 
 def _names(tree: ast.Module) -> Iterable[str]:

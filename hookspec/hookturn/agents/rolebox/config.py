@@ -29,6 +29,7 @@ __all__ = [
     "files",
     "make",
     "own_files",
+    "place",
     "read",
     "recognises",
     "words_of",
@@ -83,6 +84,28 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
             )
         )
     return made
+
+
+def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
+    """Return a file as a role.yaml; one of another name when it holds a role."""
+    if os.path.basename(path) != roles.ROLE_FILE and not roles.is_role(data):
+        return None
+    inside = path.startswith(os.path.join(project, ""))
+    folder = os.path.dirname(path)
+    return HookFile(
+        path=path,
+        label=os.path.relpath(path, project) if inside else path,
+        layer="project" if inside else "user",
+        format="yaml",
+        kind="role",
+        base_dir=folder,
+        extra={
+            "role": os.path.basename(folder),
+            "alone": folder == project,
+            "project": project,
+            "others": [],
+        },
+    )
 
 
 def read(file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading:
@@ -567,22 +590,11 @@ def words_of(entry: HookEntry) -> str:
 
 
 def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
-    """Return events for which a Python module has no handler, as far as its text tells."""
-    from ...runners.command import Wrong
-
-    if entry.kind == "javascript":
-        from ...runners.node.resident import find_node
-
-        _, why = find_node(os.environ)
-        return [Wrong(why, "The hook does not run without it.", False)] if why else []
-    if entry.kind != "module":
+    """Return what is wrong with a hook's module and filter, as far as their text tells."""
+    if entry.kind == "plugin":
         return []
-    from .check import missing_handlers
+    from .check import of_filter, of_javascript, of_python
 
-    events = missing_handlers(module_path(entry), entry.extra["events"])
-    return [
-        Wrong(
-            f"{entry.run} has no handler for {event}, so the hook never runs there", f"Define {names}.", False
-        )
-        for event, names in events
-    ]
+    path = module_path(entry)
+    found = of_javascript(entry, path) if entry.kind == "javascript" else of_python(entry, path)
+    return [*found, *of_filter(entry.extra["tools"])]

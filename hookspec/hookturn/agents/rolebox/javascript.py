@@ -6,11 +6,12 @@ import os
 
 from ...engine.capabilities import logger
 from ...engine.engine import time_left
+from ...runners.command import Wrong
 from ...runners.entry import Configured
-from ...runners.node.resident import Node
-from ...runners.threads import in_coroutine
+from ...runners.node.resident import Node, lacking
 from ...runners.outside import Outside
-from ...runners.wire import FailedToStart
+from ...runners.threads import in_coroutine
+from ...runners.wire import FailedToStart, NoAnswer
 from ...spec.errors import RegistrationError
 from ...spec.markers import hookimpl
 from ...spec.record import jsonable, safe_text
@@ -53,7 +54,7 @@ def make(entry: HookEntry, config: Mapping[str, Any], path: str, *, live: bool =
         label=outside.label,
         log=lambda level, text: getattr(hook.log, level)("{}", text),
     )
-    script = Script(module, path)
+    script = Script(module, path, entry)
     hooks: dict[str, Any] = {}
     for event in hook.events:
         hooks[TIMING_OF[event]] = hook.at(
@@ -61,7 +62,7 @@ def make(entry: HookEntry, config: Mapping[str, Any], path: str, *, live: bool =
         )
     hooks["on_load"] = hook.loads(None)
     hooks["on_dispose"] = _disposes(hook, module)
-    return Configured(entry.name, hooks)
+    return Configured(entry.name, {**hooks, "script": script})
 
 
 def _watched(outside: Outside, call: Any) -> Any:
@@ -96,11 +97,13 @@ class Script:
     Parameters:
         module: it, in Node.
         path: its file.
+        entry: the hook.
     """
 
-    def __init__(self, module: Module, path: str) -> None:
+    def __init__(self, module: Module, path: str, entry: HookEntry) -> None:
         self.module = module
         self.path = path
+        self.entry = entry
         self._told = False
 
     def caller(self, event_name: str) -> Any:
@@ -143,6 +146,22 @@ class Script:
                 data["args"] = result.payload["args"]
 
         return call
+
+    def wrongs(self, project: str) -> list[Wrong]:
+        """Load the file and return what is wrong with it, for ``hookturn check``."""
+        try:
+            loaded = self.module.load()
+        except (NoAnswer, TimeoutError) as error:
+            cause = safe_text(error).removeprefix(f"{self.entry.source}: ")
+            return [Wrong(cause, "Correct the file.")]
+        return [
+            Wrong(
+                lacking(self.path, HANDLERS[event][1], loaded.handlers),
+                f"Export a function {HANDLERS[event][1]}, or correct the hook's events.",
+            )
+            for event in self.entry.extra["events"]
+            if HANDLERS[event][1] not in loaded.handlers
+        ]
 
     def _tell(self, error: FailedToStart) -> None:
         if not self._told:

@@ -76,12 +76,14 @@ def load(entry: HookEntry) -> Any:
     try:
         return load_module(entry)
     except RegistrationError as error:
+        if not os.path.isfile(entry.path):  # the general remedy has hookturn.yaml's words
+            error = RegistrationError(entry.name, error.cause, "Correct the path under 'module:'.")
         if len(_failed) > 1000:  # paths come from configuration; the bound is for a resident process
             _failed.clear()
         _failed[key] = (look, error.cause, error.remedy)
         told = logger("custom-loader").bind(modulePath=entry.path, err=error.cause)
         told.warning("Failed to load custom hook module")
-        raise
+        raise error from error.__cause__
 
 
 def _look(path: str) -> tuple[int, ...]:

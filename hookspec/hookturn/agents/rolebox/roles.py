@@ -40,7 +40,7 @@ _NOT_OURS = re.compile(rb"^(?:%s)[ \t]*:" % b"|".join(key.encode() for key in FO
 _NAME = re.compile(rb"^name[ \t]*:", re.M)
 _ROLE = re.compile(rb"^(?:prompt|prompt_file|auto_activate|disable_functions)[ \t]*:", re.M)
 _HOOKS = re.compile(rb"^hooks[ \t]*:", re.M)
-_HOOK_KEY = re.compile(rb"^[ \t{].*\b(?:custom|builtin|recovery)[ \t]*:", re.M)
+_HOOK_KEY = re.compile(rb"^(?:[ \t{]|hooks[ \t]*:).*\b(?:custom|builtin|recovery)[ \t]*:", re.M)
 
 _ENV = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
