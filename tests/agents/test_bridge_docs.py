@@ -18,7 +18,14 @@ DOCS = Path(__file__).parents[2] / "docs/bridges"
 
 
 @pytest.mark.parametrize(
-    ("page", "folder"), [("claude-code", "claude_code"), ("codex", "codex"), ("gemini", "gemini")]
+    ("page", "folder"),
+    [
+        ("claude-code", "claude_code"),
+        ("codex", "codex"),
+        ("gemini", "gemini"),
+        ("qwen", "qwen"),
+        ("copilot", "copilot"),
+    ],
 )
 def test_the_page_has_the_table_of_the_agent(page, folder):
     text = (DOCS / f"{page}.md").read_text()
