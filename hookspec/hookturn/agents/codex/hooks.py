@@ -251,8 +251,6 @@ def _result(said: Said) -> str:
     """The text that the model reads in place of the result; Codex takes no blank one."""
     from ...spec.tools import result_text_of
 
-    if said.withheld:
-        return said.reason
     text = result_text_of(said.result)
     return text if text.strip() else "(no output)"
 

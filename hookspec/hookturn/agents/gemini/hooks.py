@@ -240,7 +240,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
 def _result(said: Said) -> str:
     from ...spec.tools import result_text_of
 
-    return said.reason if said.withheld else result_text_of(said.result) or "(no output)"
+    return result_text_of(said.result) or "(no output)"
 
 
 def _spoken(response: Any, text: str) -> dict[str, Any]:
