@@ -393,6 +393,50 @@ def test_after_a_compaction_the_system_prompt_is_told_again(camel, hooks):
     assert "RULES" in camel.done("pwd")["additionalContext"]
 
 
+def recorded(path, *lines):
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return {"transcriptPath": str(path), "transcript_path": str(path)}
+
+
+def said(text, **more):
+    return {"type": "assistant.message", "data": {"content": text}, **more}
+
+
+ASKED = {"type": "user.message", "data": {"content": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([ASKED, said("first"), said("last"), {"type": "assistant.turn_end", "data": {}}], "last"),
+        ([said("main"), said("sub", agentId="a")], "main"),
+        ([said("before"), ASKED], ""),
+        ([said("before"), said("after"), '{"type":"assistant.message","data'], "after"),
+        ([said("before"), said(None)], ""),
+        ([said("before"), '["assistant.message"]'], "before"),
+        ([], ""),
+    ],
+)
+def test_the_models_last_words_are_read_from_the_recording(agent, hooks, tmp_path, lines, text):
+    agent("userPromptSubmitted")
+    agent("agentStop", **recorded(tmp_path / "events.jsonl", *lines))
+    assert hooks.of("on_turn_complete")[0].text == text
+    assert [event.text for event in hooks.of("on_model_response")] == ([text] if text else [])
+
+
+def test_a_recording_that_is_no_file_or_huge(camel, hooks, tmp_path):
+    import os
+
+    camel("userPromptSubmitted")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    for path in ("fifo", "link", "missing", ".", "nul\0"):
+        camel("agentStop", transcriptPath=str(tmp_path / path))
+    more = recorded(tmp_path / "huge", said("x" * 5_000_000), said("last"))
+    camel("agentStop", **more)
+    assert [event.text for event in hooks.of("on_turn_complete")] == [""] * 5 + ["last"]
+
+
 # -- prompts ----------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,7 @@ def test_a_session_is_seen_from_start_to_end(user):
     assert [timing for timing in user.timings if timing != "on_event"] == [
         "on_session_start", "on_message_received", "on_user_prompt_submit", "on_turn_start", "system_prompt",
         "on_tool_call_start", "pre_tool_execution", "on_permission_request", "post_tool_execution",
-        "system_prompt", "on_turn_complete", "post_turn", "on_session_end",
+        "system_prompt", "on_model_response", "on_turn_complete", "post_turn", "on_session_end",
     ]  # fmt: skip
     assert len({event["session_id"] for event in user.events}) == 1
     (post,) = user.of("post_tool_execution")
@@ -75,6 +75,7 @@ def test_a_session_is_seen_from_start_to_end(user):
     assert pre["call_id"] == asked["call_id"] == post["call_id"]
     assert (post["status"], post["kind"], post["turn"]) == ("ok", "bash", 1)
     assert post["result_text"].startswith("hello\n")
+    assert user.of("on_turn_complete")[0]["text"] == "Finished."
     assert user.of("on_session_end")[0]["reason"] == "complete"
     assert [(row["timing"], row["status"]) for row in user.audit] == [("post_tool_execution", "ok")]
 

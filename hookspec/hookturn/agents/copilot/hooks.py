@@ -108,7 +108,7 @@ _ROWS = (
         does="turn_end",
         can=["again"],
         seconds=_SECONDS,
-        note="The answer is shown already, and is not told. Copilot itself lets a turn go on 8 times at most.",
+        note="The answer is shown already; its text stands at the end of Copilot's recording. Copilot itself lets a turn go on 8 times at most.",
     ),
     Row(
         event=SUBAGENT_TURN,
@@ -269,6 +269,10 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
         fields["source"] = "startup" if source in ("", "new") else source
     elif row.does == "prompt":
         fields["text"] = prompt_of(payload)
+    elif row.does == "turn_end":
+        from .last_words import last_words
+
+        fields["text"] = last_words(fields["transcript_path"]) if fields["transcript_path"] else ""
     elif row.does == "subagent_end":
         fields["text"] = text_of(payload, "response") or _text(payload, "lastAssistantMessage")
     elif row.does == "error":
