@@ -204,11 +204,11 @@ def _read(path: str) -> bytes:
 
 def born(pid: int) -> str:
     """Return when a process started, by the system's own clock, or "" when it is gone or nobody can tell."""
-    if sys.platform.startswith("linux"):
+    if os.path.isdir("/proc/self"):
         stat = _read(f"/proc/{int(pid)}/stat")
         words = stat[stat.rfind(b")") + 2 :].split()
         return words[19].decode() if len(words) > 19 and words[0] not in (b"Z", b"X") else ""
-    if os.name == "nt":
+    if os.name != "posix":
         return ""
     try:
         os.kill(int(pid), 0)

@@ -33,7 +33,7 @@ ANSWERS = {
     "SubagentStart": ({}, CONTEXT),
     "SubagentStop": (BLOCK, {}),
     "TaskCreated": (BLOCK, {}),
-    "TaskCompleted": ({**BLOCK, **STOP}, {}),
+    "TaskCompleted": (STOP, {}),
     "TeammateIdle": (STOP, {}),
     "Stop": (BLOCK, {}),
     "StopFailure": ({}, {}),

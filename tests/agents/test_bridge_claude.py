@@ -766,10 +766,8 @@ def test_what_can_be_blocked(agent, hooks, event, answer):
 def test_two_events_take_a_refusal_by_exit_code_only(agent, hooks):
     hooks.says["on_event"] = Deny("Tests are red.")
     answer = agent.send(captured("TaskCompleted"))
-    assert (answer.exit_code, answer.stdout) == (
-        2,
-        b'{"decision": "block", "reason": "%s"}\n' % answer.stderr.strip().encode(),
-    )
+    assert (answer.exit_code, answer.stdout) == (2, b"")
+    assert "Tests are red." in answer.stderr
     hooks.says["on_event"] = Continue("There is more to do.")
     answer = agent.send(captured("TeammateIdle"))
     assert (answer.exit_code, answer.stderr) == (2, "There is more to do.\n")

@@ -359,10 +359,9 @@ def _json(data: dict[str, Any]) -> bytes:
 
 
 def _plain(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> None:
-    if said.decision == "deny":
-        data["decision"], data["reason"] = "block", said.reason
-    elif said.again and row.event not in _BY_EXIT_CODE:
-        data["decision"], data["reason"] = "block", said.again
+    words = said.reason if said.decision == "deny" else said.again
+    if words and row.event not in _BY_EXIT_CODE:
+        data["decision"], data["reason"] = "block", words
 
 
 def _permission(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> None:
