@@ -179,17 +179,16 @@ class Quiet:
         return None
 
 
-def test_a_hooks_share_is_told_where_it_was_measured_and_nowhere_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("measure", [False, True])
+def test_each_hooks_share_is_told(tmp_path: Path, measure: bool) -> None:
     call = events.PreToolExecution(tool="bash", args={}, session_id="s1", turn=1)
     with engine(tmp_path, Slow(), Quiet()) as made:
-        made.fire(call)
+        made.fire(call, measure=measure)
+        made.fire(call, measure=measure)
         made.fire(events.TurnComplete(session_id="s1", turn=1))
-        [slow] = read(file_of(tmp_path))["hooks"]
-        assert (slow["hook"], slow["answers"], slow["measured"]) == ("slow", 1, 0)
-        assert slow["seconds"] is None and slow["share"] is None
-        made.fire(call, measure=True)
     slow, quiet = read(file_of(tmp_path))["hooks"]
-    assert (slow["answers"], slow["measured"], quiet["hook"], quiet["answers"]) == (2, 1, "quiet", 0)
+    assert (slow["hook"], slow["answers"], slow["calls"]) == ("slow", 2, 2)
+    assert (quiet["hook"], quiet["answers"], quiet["calls"]) == ("quiet", 0, 2)
     assert slow["share"] + quiet["share"] == pytest.approx(1)
     assert slow["share"] > quiet["share"] > 0
     [timing] = [row for row in read(file_of(tmp_path))["timings"] if row["timing"] == "pre_tool_execution"]

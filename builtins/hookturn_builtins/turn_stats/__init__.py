@@ -277,6 +277,12 @@ def _count(figures: Figures, out: Any, timing: str) -> None:
     figures.warnings += len(out.warnings)
     figures.failures += len(out.failures)
     figures.continued += bool(out.continue_reason)
+    for name, seconds in out.times:
+        row = figures.hooks.get(name)
+        if row is None:
+            row = figures.hooks[name] = [0, 0, 0, 0, 0, 0.0]
+        row[4] += 1
+        row[5] += seconds * 1e6
     for record in out.hooks:
         if not record.matched:
             continue
@@ -287,9 +293,6 @@ def _count(figures: Figures, out: Any, timing: str) -> None:
         row[1] += any(type(answer).__name__ in ("Deny", "Block") for answer in record.answers)
         row[2] += bool(record.error)
         row[3] += record.would
-        if record.micros:  # of measured fires only
-            row[4] += 1
-            row[5] += record.micros
 
 
 def _mark(figures: Figures, event: Any, out: Any) -> None:

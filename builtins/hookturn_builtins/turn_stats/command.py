@@ -164,14 +164,14 @@ def _tools(figures: dict[str, Any]) -> None:
 
 def _hooks(figures: dict[str, Any]) -> None:
     _section(
-        ("hook", "answers", "denials", "failures", "measured", "time", "share"),
+        ("hook", "answers", "denials", "failures", "calls", "time", "share"),
         [
             (
                 row["hook"],
                 row["answers"],
                 row["denials"],
                 row["failures"],
-                row["measured"],
+                row["calls"],
                 _seconds(row["seconds"]),
                 "-" if row["share"] is None else f"{row['share']:.0%}",
             )

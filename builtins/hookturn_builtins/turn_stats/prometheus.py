@@ -79,12 +79,10 @@ def exposition(figures: dict[str, Any]) -> str:
     )
     for name in ("answers", "denials", "failures"):
         text.counter(f"hook_{name}", f"{name.capitalize()} of a hook.", _of_hooks(figures["hooks"], name))
+    text.counter("hook_calls", "Calls of a hook.", _of_hooks(figures["hooks"], "calls"))
     text.counter(
-        "hook_measured_calls", "Calls of a hook that were measured.", _of_hooks(figures["hooks"], "measured")
-    )
-    text.counter(
-        "hook_measured_seconds",
-        "Seconds in a hook's measured calls.",
+        "hook_seconds",
+        "Seconds in a hook's calls.",
         _of_hooks([row for row in figures["hooks"] if row["seconds"] is not None], "seconds"),
     )
     return str(text)

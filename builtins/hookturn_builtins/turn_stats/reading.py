@@ -54,7 +54,7 @@ FROM chosen WHERE model != '' GROUP BY model ORDER BY input_tokens DESC, model
 """
 _HOOK_SUMS = """
     hook, sum(answers) AS answers, sum(hooks.denials) AS denials, sum(hooks.failures) AS failures,
-    sum(would) AS would, sum(measured) AS measured, sum(hooks.seconds) AS seconds
+    sum(would) AS would, sum(measured) AS calls, sum(hooks.seconds) AS seconds
 """
 _TIMINGS = f"""
 {_CHOSEN} SELECT timing, sum(timings.fires) AS fires, sum(timings.seconds) AS seconds
@@ -177,7 +177,7 @@ def quantile(values: array[float], share: float) -> float | None:
 
 
 def _hooks(connection: sqlite3.Connection, only: dict[str, Any], key: tuple[str, ...]) -> Grouped:
-    """Figures by hook, per ``key``; a hook's share is that of the time of all hooks that was measured."""
+    """Figures by hook, per ``key``; a hook's share is that of the time of all hooks."""
     columns = "".join(f"{name}, " for name in key)
     query = (
         f"{_CHOSEN} SELECT {columns} {_HOOK_SUMS} FROM hooks {_OF_CHOSEN}"
@@ -196,6 +196,6 @@ def _share(hooks: Iterable[dict[str, Any]]) -> None:
     hooks = list(hooks)
     total = sum(row["seconds"] for row in hooks)
     for row in hooks:
-        row["share"] = row["seconds"] / total if row["measured"] and total else None
-        if not row["measured"]:
+        row["share"] = row["seconds"] / total if row["calls"] and total else None
+        if not row["calls"]:
             row["seconds"] = None

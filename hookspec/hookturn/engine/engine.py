@@ -478,11 +478,12 @@ class Engine:
         event = self._prepared(event)
         watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
         start = perf_counter() if watchers is not None or measure else 0.0
+        times: list[tuple[str, float]] | None = [] if start else None
         fold: Fold | None = None
         if plan is not None and plan.plain and not measure and deadline is None and self._free():
-            fold = self._fire_plain(plan, event, permissions, carried)
+            fold = self._fire_plain(plan, event, permissions, carried, times)
         elif plan is not None or permissions or carried is not None or self.composition is not None:
-            fold = yield from self._steps(plan, event, measure, deadline, permissions, carried)
+            fold = yield from self._steps(plan, event, measure, deadline, permissions, carried, times)
         if fold is None:
             out = Outcome(event)
         else:
@@ -493,6 +494,8 @@ class Engine:
                 yield from self._report(fold, out)
         if start:
             out.micros = (perf_counter() - start) * 1e6
+        if times:
+            out.times = tuple(times)
         if watchers is not None and event.timing != "on_outcome":
             watched = yield from self._watch(watchers, event, out)
             if watched is not None and watched.failures:
@@ -518,7 +521,12 @@ class Engine:
         return out
 
     def _fire_plain(
-        self, plan: Plan, event: Event, permissions: Permissions | None, carried: tuple[Vote, ...] | None
+        self,
+        plan: Plan,
+        event: Event,
+        permissions: Permissions | None,
+        carried: tuple[Vote, ...] | None,
+        times: list[tuple[str, float]] | None = None,
     ) -> Fold | None:
         """Call synchronous hooks at the depth that is due. None when no hook said anything."""
         nest = _nest.get()
@@ -529,16 +537,25 @@ class Engine:
             fold = Fold(plan.timing, event, permissions, carried)
         token = _nest.set(_LEVELS[nest.depth + 1])
         try:
-            return self._loop(plan, event, fold)
+            return self._loop(plan, event, fold, times)
         finally:
             _nest.reset(token)
 
-    def _loop(self, plan: Plan, event: Event, fold: Fold | None) -> Fold | None:
+    def _loop(
+        self, plan: Plan, event: Event, fold: Fold | None, times: list[tuple[str, float]] | None = None
+    ) -> Fold | None:
         """The hot loop: synchronous hooks without time limits of their own."""
-        start = perf_counter()
+        start = before = perf_counter()
         groups = plan.static or plan.groups(event)
         for group in groups:
             for function, context, step in group:
+                if times is not None:
+                    # A hook's time lasts until the next one is called: one look at the clock for each.
+                    now = perf_counter()
+                    if times:
+                        times[-1] = (times[-1][0], now - before)
+                    times.append((step.name, 0.0))
+                    before = now
                 try:
                     answer = function(event) if context is None else function(event, context)
                     if answer is None:
@@ -563,6 +580,8 @@ class Engine:
                     for skipped in behind[behind.index(step) + 1 :]:
                         fold.not_called(skipped, fold.ended)
                     break
+        if times:
+            times[-1] = (times[-1][0], perf_counter() - before)
         if self._strikes:
             self._forgive([step for group in groups for _, _, step in group], fold, event.session_id)
         return fold
@@ -575,6 +594,7 @@ class Engine:
         deadline: float | None,
         permissions: Permissions | None,
         carried: tuple[Vote, ...] | None,
+        times: list[tuple[str, float]] | None = None,
     ) -> Generator[Wait, Any, Fold]:
         """The full loop. Yields what must be waited for: (awaitable or None, thread function or None, seconds)."""
         timing = plan.timing if plan is not None else self.registry.timings[event.timing]
@@ -636,6 +656,8 @@ class Engine:
                 finally:
                     _nest.reset(token)
                 elapsed = perf_counter() - start
+                if times is not None:
+                    times.append((step.name, elapsed))
                 micros = elapsed * 1e6 if measure else 0.0
                 if answer is not None:
                     fold.add(step, answer, micros)
@@ -652,6 +674,8 @@ class Engine:
                     )
             except (Exception, SystemExit) as error:
                 elapsed = perf_counter() - start
+                if times is not None:
+                    times.append((step.name, elapsed))
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
             if fold.question is not None:
                 yield from self._consult(fold)

@@ -200,6 +200,7 @@ class Outcome:
         overruled: decisions that the user's always_allow set aside, as (name, decision, reason).
         composed: how the engine's composition came to it (see ``composition.Composed``), or None.
         micros: microseconds of all hooks together; 0.0 where nothing asked for it (``measure``, on_outcome).
+        times: (hook's name, seconds) of each hook that was called, in order; empty where nothing asked for it.
     """
 
     decision: str | None = None
@@ -215,6 +216,7 @@ class Outcome:
     recover: Any = None
     composed: Any = None
     micros: float = 0.0
+    times: tuple[tuple[str, float], ...] = ()
     rewrites: tuple[RewriteRecord, ...] = ()
     injected: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
