@@ -167,7 +167,8 @@ def answer(
 
     Parameters:
         agent: the agent, a name of ``AGENTS``.
-        payload: what the agent gave on standard input (or as HTTP body), as it came.
+        payload: what the agent gave on standard input (or as HTTP body), as it came; agents that give it in the
+            environment do not need it.
         environ: the environment of the agent's hook process.
         cwd: its working folder.
         engine_for: makes (or finds) the engine of the place; called at most once, maybe on another thread.
@@ -260,6 +261,8 @@ class _Call:
             self.notes.append(str(error))
             return
         self.row = self.hooks.UNKNOWN
+        own = self.hooks.given(environ)
+        payload = payload if own is None else own
         self.place = Place(agent=agent, project="", cwd=cwd, environ=environ)
         try:
             self._read(payload, event)

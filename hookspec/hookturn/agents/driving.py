@@ -79,7 +79,7 @@ class Course:
         self._until = until
         self._fitted = fitted
         self.session: Session = engine.attach(
-            moment.session_id or UNKNOWN_SESSION.format(agent),
+            moment.session_id or self._session_of_process() or UNKNOWN_SESSION.format(agent),
             agent="" if moment.agent_id else moment.agent or "main",
             cwd=moment.cwd,
             host=agent,
@@ -92,6 +92,11 @@ class Course:
             raw=raw if row.does == "session_start" else None,
         )
         self.session.until(until)
+
+    def _session_of_process(self) -> str:
+        from .open_sessions import of_process
+
+        return of_process(self.engine, self.agent, self.pid)
 
     def run(self) -> Said:
         """Fire what the moment asks for; returns what hooks said, fitted to the row."""
@@ -308,8 +313,14 @@ class Course:
 
     def _complete(self, turn: Turn, text: str) -> None:
         said = self.said
-        end = turn.complete(text, final="again" not in self.row.can, keep=self._running(), raw=self.raw)
+        enough = self._went_on_enough(turn)
+        final = enough or "again" not in self.row.can
+        end = turn.complete(text, final=final, keep=self._running(), raw=self.raw)
         said.warnings += end.warnings
+        if enough and end.outcome.continue_reason:
+            said.warnings.append(
+                f"the turn was made to go on {self.row.most_again} times, which is {self.agent}'s limit"
+            )
         if end.again is not None:
             said.again = end.again
             if not turn.agent_id:
@@ -317,10 +328,17 @@ class Course:
                     host["again"] = end.again
         elif end.blocked_by:
             said.refuse(end.outcome.reason, end.blocked_by)
-        elif end.outcome.continue_reason and "again" not in self.row.can:
+        elif end.outcome.continue_reason and final and not enough:
             said.again = end.outcome.continue_reason
         elif end.text != text:
             said.text, said.text_by = end.text, _changers([end.outcome])
+
+    def _went_on_enough(self, turn: Turn) -> bool:
+        """Whether the agent would end the turn now whatever is said."""
+        if not self.row.most_again:
+            return False
+        known = self.session.values().get("turns", {}).get(turn.agent_id, {})
+        return bool(known.get("continued", 0) >= self.row.most_again)
 
     def _running(self) -> list[str]:
         """Return the ids of the sub-agents that outlive the turn."""
@@ -455,6 +473,8 @@ class Course:
         turn, moment, said = self._turn(), self.moment, self.said
         args = moment.args if isinstance(moment.args, dict) else {}
         call_id = moment.call_id or self.session.find_call(moment.tool, args) or _new_id()
+        if not moment.tool and call_id not in self.session.open_calls(moment.agent_id):
+            return  # refused before any hook was asked, or by one of ours
         denied = moment.status == "denied"
         done = turn.end_tool(
             call_id,

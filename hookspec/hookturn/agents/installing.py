@@ -35,7 +35,14 @@ if TYPE_CHECKING:
             """
 
 
-SECONDS = {"tool": 60.0, "permission": 300.0, "turn_end": 120.0, "subagent_end": 120.0, "session_end": 10.0}
+SECONDS = {
+    "tool": 60.0,
+    "permission": 300.0,
+    "turn_end": 120.0,
+    "idle": 120.0,
+    "subagent_end": 120.0,
+    "session_end": 10.0,
+}
 """Seconds that our entry asks for, by what the event is for us (``Row.does``)."""
 
 OTHER_SECONDS = 60.0

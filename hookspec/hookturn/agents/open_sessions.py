@@ -44,6 +44,17 @@ def forget(engine: Engine, agent: str, session_id: str) -> None:
         values.delete(session_id)
 
 
+def of_process(engine: Engine, agent: str, pid: int) -> str:
+    """Return the session that a process of the agent began last, for payloads that name none; "" when unknown."""
+    from ..platform import born
+
+    began = born(pid) if pid else ""
+    with _open(engine, agent) as sessions:
+        known = [(about.get("at", 0.0), name) for name, about in sessions.items()
+                 if began and about.get("pid") == pid and about.get("born") == began]  # fmt: skip
+    return max(known, default=(0.0, ""))[1]
+
+
 def close_stale(
     engine: Engine, agent: str, *, but: str = "", idle: float = IDLE, until: float | None = None
 ) -> list[str]:

@@ -36,6 +36,20 @@ RUN_BY: dict[str, dict[str, tuple[str, ...]]] = {
 """Agent -> dialect -> layers of the files that the agent itself runs. Source: the agents' documentation."""
 
 
+def left_to(agent: str, name: str, place: HookFile, settings: Mapping[str, Any]) -> bool:
+    """Tell whether the agent that calls us runs a hook file itself.
+
+    Parameters:
+        agent: the agent, or "" when none calls.
+        name: the dialect.
+        place: the file.
+        settings: the dialect's.
+    """
+    if agent == "atomcode" == name and place.kind == "toml" and settings.get("generation") != 1:
+        return False  # AtomCode dropped hooks.toml with its second generation
+    return place.layer in RUN_BY.get(agent, {}).get(name, ())
+
+
 class ForeignFile(Record):
     """One hook file of another agent, read.
 
@@ -141,9 +155,8 @@ def read_files(survey: Survey, environ: Mapping[str, str], agent: str = "") -> l
         if settings[name] is False:
             continue
         module = dialect(name)
-        own = RUN_BY.get(agent, {}).get(name, ())
         for place in module.files(survey.root, environ, settings[name]):
-            if place.layer not in own:
+            if not left_to(agent, name, place, settings[name]):
                 file = read_file(module, place, settings[name], survey.problems)
                 if file is not None:
                     found.append(file)
