@@ -328,10 +328,11 @@ def test_a_prompt_without_words_is_no_turn(agent, hooks):
 def test_a_turn_that_goes_on_is_no_new_prompt(agent, hooks):
     agent("UserPromptSubmit")
     hooks.says["on_turn_complete"] = Continue("More, please.")
-    for _ in range(8):
+    for _ in range(7):
         assert agent("Stop") == {"decision": "block", "reason": "More, please."}
         assert agent("UserPromptSubmit", prompt="More, please.", submitted_prompt=None) == {}
-    assert "decision" not in agent("Stop"), "eight times, as Qwen Code itself"
+    answer = agent("Stop")  # Qwen Code ends the turn now whatever is said
+    assert answer.keys() == {"systemMessage"} and "7 times" in answer["systemMessage"]
     assert hooks.timings.count("on_message_received") == hooks.timings.count("post_turn") == 1
 
 

@@ -151,10 +151,10 @@ def test_a_turn_that_goes_on_is_one_turn(user):
     )
 
 
-def test_it_goes_on_eight_times_at_most(user):
+def test_it_goes_on_seven_times_at_most(user):
     user.say(on_turn_complete={"Continue": "ONCE_MORE"})
     out = user.qwen([{"text": "Finished."}])
-    assert len(out.requests) == 9
+    assert len(out.requests) == 8
     assert len(user.of("post_turn")) == len(user.of("on_turn_start")) == 1
 
 

@@ -84,6 +84,8 @@ class Row(_Part):
         keeps_env: variables that hooks set here are kept for the next ``env`` moment.
         overtaken: at ``session_start``: the agent does not wait for it, so that other events of the session may
             come first.
+        most_again: at ``turn_end``: how often in a row the agent lets a turn go on, where that is less than what
+            the engine allows (``max_continue``); 0 for no such limit.
         install: whether ``hookturn install`` registers for it.
         note: what is worth knowing, for the documentation and ``explain --agent``.
     """
@@ -96,6 +98,7 @@ class Row(_Part):
     accepts: list[str] = []
     request: bool = False
     overtaken: bool = False
+    most_again: int = 0
     system: bool = True
     keeps_env: bool = False
     install: bool = True
