@@ -126,6 +126,23 @@ def test_a_turn_that_hooks_let_go_on_has_our_cap(user):
     assert len(user.of("post_turn")) == len(user.of("on_message_received")) == 1
 
 
+def test_a_sub_agents_tools_are_denied_too(user):
+    user.say(pre_tool_execution=[{"when": {"tool": "run_shell_command"}, "answer": {"Deny": "No shell."}}])
+    finish = {"tool": "complete_task", "args": {"result": {"response": "done"}}}
+    user.go(
+        {
+            "SUBTASK": [{"shell": "touch ran.txt"}, finish],
+            "": [
+                {"tool": "invoke_agent", "args": {"agent_name": "generalist", "prompt": "SUBTASK now"}},
+                END,
+            ],
+        }
+    )
+    assert not user.ran()
+    posts = {post["tool"]: post["status"] for post in user.of("post_tool_execution")}
+    assert (posts["run_shell_command"], posts["invoke_agent"]) == ("denied", "ok")
+
+
 def test_every_event_where_somebody_enters_them_all(user):
     configure(user, gemini.EVENTS)
     user.say(
