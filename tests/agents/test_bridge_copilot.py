@@ -335,6 +335,16 @@ def test_the_first_prompt_may_overtake_the_start(agent, hooks):
     assert hooks.timings.count("on_session_start") == hooks.timings.count("on_session_end") == 1
 
 
+def test_the_start_may_come_after_the_end(agent, hooks):
+    """When the first prompt is refused."""
+    hooks.says["on_user_prompt_submit"] = Block("no")
+    for event in ("userPromptSubmitted", "sessionEnd", "sessionStart"):
+        agent(event)
+    assert hooks.timings.count("on_session_start") == hooks.timings.count("on_session_end") == 1
+    agent("sessionStart", source="resume")
+    assert hooks.timings.count("on_session_start") == 2
+
+
 def test_a_start_much_later_is_a_new_run(camel, hooks, monkeypatch):
     import time
 

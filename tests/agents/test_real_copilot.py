@@ -118,9 +118,8 @@ def test_injected_texts_reach_the_models_requests(user):
         system_prompt={"Inject": "SYSTEM_TEXT"},
         post_tool_execution={"Inject": "AFTER_TEXT"},
     )
-    out = user.copilot(
-        [{"shell": "true"}, {"tool": "view", "args": {"path": "/none"}}, {"text": "Finished."}]
-    )
+    missing = {"tool": "view", "args": {"path": str(user.project / "none.txt")}}
+    out = user.copilot([{"shell": "true"}, missing, {"text": "Finished."}])
     for text in ("START_TEXT", "PROMPT_TEXT", "SYSTEM_TEXT"):
         assert text in out.request(0), text
     assert "AFTER_TEXT" not in out.request(0) and "AFTER_TEXT" in out.request(1)
@@ -132,6 +131,7 @@ def test_a_prompt_is_refused_or_changed(user):
     user.say(on_user_prompt_submit={"Block": "Not today."})
     out = user.copilot(RUN, code=1)
     assert out.requests == [] and "Not today." in out.stderr
+    assert len(user.of("on_session_start")) == len(user.of("on_session_end")) == 1
     user.say(on_message_received={"Rewrite": "OTHER_WORDS"})
     out = user.copilot([{"text": "Finished."}])
     assert "OTHER_WORDS" in out.request(0) and "please do the task" not in out.request(0)

@@ -113,9 +113,12 @@ class Course:
         session, moment = self.session, self.moment
         again = moment.source == "compact"
         turn = session.open_turn()
-        if session.started and not again and self.row.overtaken and self._supplied():
-            self._started()
-            return
+        if self.row.overtaken and not again and self._supplied():
+            if session.started:
+                self._started()
+                return
+            if moment.source == "startup":  # its first prompt was refused, and it is over
+                return
         if session.started and not again:
             session.end("unknown")  # it was killed before, or its end was never told
             turn = None
