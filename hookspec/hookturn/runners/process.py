@@ -152,7 +152,7 @@ def run_process(
     result = run.result
     result.elapsed = monotonic() - start
     if not (result.failed_to_start or result.timed_out or result.cancelled):
-        result.failed_to_start = start_failure(result.exit_code, result.stderr)
+        result.failed_to_start = start_failure(result.exit_code, result.stderr, bytes(stdin or b""))
     return result
 
 

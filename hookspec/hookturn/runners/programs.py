@@ -141,6 +141,15 @@ def shebang(path: str) -> str:
     return f"{name}\r" if first.endswith(b"\r") and len(words) == 1 else name
 
 
+_DASH = (
+    r"(?:cannot open |can't cd to |cannot create |Syntax error: |Bad substitution|Illegal (?:number|option)|"
+    r"parameter not set|bad variable name|missing \]|unexpected operator|not found$|arithmetic expression|expected )"
+)
+_BASH = (
+    r"(?:syntax error|unexpected EOF|.*(?:unary|binary) operator expected|too many arguments|"
+    r".*integer expression expected|.*numeric argument required|.*invalid option|.*command not found|.*ambiguous redirect|"
+    r".*No such file or directory|.*Permission denied|.*cannot execute)"
+)
 _ANYWHERE = (
     r"^\S*: can't open file '.*': \[Errno \d+\]",  # python
     r"^Can't open perl script ",
@@ -148,16 +157,20 @@ _ANYWHERE = (
 )
 # Errors of shells in their own words; a hook's own words may well begin with a file and a line.
 _AT_THE_END = (
-    r"^\S+: \d+: (?:\S+: )?(?:cannot open |can't cd to |cannot create |Syntax error: |Bad substitution|Illegal (?:number|option)|"
-    r"parameter not set|bad variable name|missing \]|unexpected operator|not found$|arithmetic expression|expected )",  # dash
-    r"^\S+: (?:-c: )?line \d+: (?:\S+: )?(?:syntax error|unexpected EOF|.*(?:unary|binary) operator expected|too many arguments|"
-    r".*integer expression expected|.*numeric argument required|.*invalid option|.*command not found|.*ambiguous redirect|"
-    r".*No such file or directory|.*Permission denied|.*cannot execute)",  # bash
+    rf"^\S+: \d+: (?:\S+: )?{_DASH}",
+    rf"^\S+: (?:-c: )?line \d+: (?:\S+: )?{_BASH}",
     r"^(?:Unknown|unknown) option:? ?-|^Argument expected for the -|^Try `\S*python\S* -h' for more information",  # python
 )
+_WORDS = (
+    r"cannot (?:open|create|execute)|can't (?:cd|open)|syntax error|bad substitution|illegal (?:number|option)|not set|"
+    r"bad variable name|missing \]|unexpected|not found|arithmetic expression|expected |operator|too many arguments|required|"
+    r"(?:invalid|unknown) option|ambiguous redirect|no such file|permission denied|failed to spawn|for more information|"
+    r"error: |\\[0-7xu]"
+)
+"""What all of these have in them, wherever it stands; or escapes, of which ``echo`` may make them."""
 
 
-def start_failure(exit_code: int | None, stderr: bytes | bytearray) -> str:
+def start_failure(exit_code: int | None, stderr: bytes | bytearray, given: bytes = b"") -> str:
     """Return why a program that ended could not really start, or an empty string.
 
     126 and 127 are what shells and ``env`` end with when a command cannot be run or
@@ -167,6 +180,8 @@ def start_failure(exit_code: int | None, stderr: bytes | bytearray) -> str:
     Parameters:
         exit_code: what it ended with.
         stderr: what it said.
+        given: the JSON that it read. A guard repeats what it refuses: a call with such an error in it must not
+            pass off the refusal as a failure to start, so its words count for nothing then.
     """
     if exit_code not in (2, 126, 127):
         return ""
@@ -177,12 +192,43 @@ def start_failure(exit_code: int | None, stderr: bytes | bytearray) -> str:
     if exit_code != 2:
         what = "cannot be run" if exit_code == 126 else "was not found"
         return last or f"a command {what} (exit code {exit_code})"
+    found = _own_error(lines, last)
+    return "" if found and re.search(_WORDS, _texts(given), re.IGNORECASE) else found
+
+
+def _own_error(lines: list[str], last: str) -> str:
+    """Return the line in which an interpreter says that it ended by itself, or an empty string."""
+    import re
+
     for pattern in _ANYWHERE:
         for line in lines:
             if re.search(pattern, line):
                 return line.strip()
+    if len(lines) > 1 and re.match(r"\S+: (?:-c: )?line \d+: `", last):
+        last = lines[-2].strip()  # bash shows the line after a syntax error
     if any(re.search(pattern, last) for pattern in _AT_THE_END):
         return last
     if re.match(r"\S+: error: ", last) and any(line.startswith("usage: ") for line in lines):
         return last  # argparse
     return ""
+
+
+def _texts(given: bytes) -> str:
+    """Return all texts of a JSON document, each blank (also one that ``echo`` would make of ``\\n``) as one space."""
+    import json
+    import re
+
+    try:
+        left = [json.loads(given)]
+    except (ValueError, RecursionError):
+        left = [given.decode("utf-8", "replace")]
+    texts = []
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+    return re.sub(r"(?:\s|\\[abfnrtv0])+", " ", " ".join(texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from ...runners.wire import NoAnswer, last_words, shown
 from ...spec.errors import did_you_mean
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 DECIDING = ("action", "decision", "hookSpecificOutput", "result")
 """Keys that make a JSON object an answer of one of AtomCode's formats."""
+
+_REFUSING = re.compile(
+    r"""["'](?:action|decision|permissionDecision|result)["']\s*:\s*["'](?:block|deny|ask|modify)["']"""
+)
+"""What stands in an output that meant to refuse or to change something, however it is spoilt."""
 
 NO_REASON = "the hook gave no reason"
 """What the model reads where a hook refuses without words."""
@@ -69,7 +75,39 @@ def find_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object that an output is, or that its last line is, or None.
 
     Raises:
-        NoAnswer: for an answer with other text behind it, and for the hook's own input.
+        NoAnswer: for an answer with other text around it, and for the hook's own input.
+    """
+    data = plain_object(text)
+    if data is None or not any(key in data for key in DECIDING):
+        check_spoilt(text)
+    return data
+
+
+def check_spoilt(text: str) -> None:
+    """Refuse an output with a refusal in it that is not found: a banner before it must not let a call pass in silence.
+
+    Parameters:
+        text: an output without an answer.
+
+    Raises:
+        NoAnswer: telling where it stands.
+    """
+    spoilt = _REFUSING.search(text)
+    if spoilt is not None:
+        place = len(text[: spoilt.start()].encode("utf-8", "replace"))
+        raise NoAnswer(
+            f"{shown(spoilt[0])} stands after {place} bytes of its output, where it is no answer; "
+            "print one JSON object and nothing else, or print it last, in one line"
+        )
+
+
+def plain_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that an output is, or that its last line is, or None, as ``find_object``.
+
+    For outputs that decide nothing, or also in words.
+
+    Raises:
+        NoAnswer: for an answer in one line with other text behind it, and for the hook's own input.
     """
     data = _object(text)
     if data is None:
@@ -144,12 +182,13 @@ def _text(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def refusal_by_exit_code(ended: Ended, text: str) -> str:
+def refusal_by_exit_code(ended: Ended, text: str, event: Any) -> str:
     """Return the reason of a program that ended with 2, which refuses where it gives one.
 
     Parameters:
         ended: how it ended; exit code 2.
         text: its output, which is preferred to its standard error.
+        event: what it was about. Words of the event itself that a guard repeats do not say that it could not run.
 
     Raises:
         NoAnswer: without a reason, or with one that says that it could not run.
@@ -157,10 +196,15 @@ def refusal_by_exit_code(ended: Ended, text: str) -> str:
     reason = text or ended.said
     if not reason:
         raise NoAnswer("exit code 2 without a reason, so it is no refusal")
-    phrase = next((phrase for phrase in _NOT_STARTED if phrase in reason), "")
-    if phrase:
+    if any(phrase in reason for phrase in _NOT_STARTED) and not _repeats(event):
         raise NoAnswer(f"exit code 2, but it could not run{last_words(reason.encode('utf-8', 'replace'))}")
     return reason
+
+
+def _repeats(event: Any) -> bool:
+    """Tell whether an event has such words in it. They have no character that JSON would change."""
+    texts = " ".join(json.dumps(event.to_json(), ensure_ascii=False).split())
+    return any(phrase in texts for phrase in _NOT_STARTED)
 
 
 def failed(ended: Ended, text: str = "") -> NoAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...runners.command import LONGEST_OUTER
-from ...runners.wire import Wire
+from ...runners.wire import NoAnswer, Wire
 from ...spec.answers import Allow, Ask, Block, Deny, Inject, Rewrite, Warn
 from . import decisions, payload
 from .matcher import TOOL_EVENTS, snake
@@ -73,22 +73,21 @@ class JsonWire(Wire):
         """
         name = entry.extra["event"]
         if name == "PreToolUse":
-            return self._before(ctx, ended)
+            return self._before(event, ctx, ended)
         if name in ("PostToolUse", "PostToolUseFailure"):
             return self._after(ended)
         if name == "UserPromptSubmit":
-            return self._prompt(ended)
+            return self._prompt(event, ended)
         if name == "SessionStart":
             return self._start(ended)
         if ended.exit_code != 0:
             raise decisions.failed(ended)
         return []
 
-    def _before(self, ctx: Any, ended: Ended) -> list[Answer]:
-        text = decisions.text_of(ended)
-        data = decisions.find_object(text)
+    def _before(self, event: Event, ctx: Any, ended: Ended) -> list[Answer]:
+        text, data = _read(ended)
         if data is None and ended.exit_code == 2:
-            return [Deny(decisions.refusal_by_exit_code(ended, text))]
+            return [Deny(decisions.refusal_by_exit_code(ended, text, event))]
         said = decisions.decision(data or {})
         if not said.says_something:
             if ended.exit_code != 0:
@@ -112,12 +111,11 @@ class JsonWire(Wire):
             answers.append(Inject(said.context))
         return answers
 
-    def _prompt(self, ended: Ended) -> list[Answer]:
-        text = decisions.text_of(ended)
-        data = decisions.find_object(text)
+    def _prompt(self, event: Event, ended: Ended) -> list[Answer]:
+        text, data = _read(ended)
         if data is None:
             if ended.exit_code == 2:
-                return [Block(decisions.refusal_by_exit_code(ended, text))]
+                return [Block(decisions.refusal_by_exit_code(ended, text, event))]
             if ended.exit_code != 0:
                 raise decisions.failed(ended, text)
             return [Inject(text)] if text else []
@@ -130,7 +128,7 @@ class JsonWire(Wire):
 
     def _start(self, ended: Ended) -> list[Answer]:
         text = decisions.text_of(ended)
-        data = decisions.find_object(text)
+        data = decisions.plain_object(text)
         words = text if data is None else decisions.decision(data).context
         if ended.exit_code == 0:
             return [Inject(words)] if words else []
@@ -182,6 +180,24 @@ class OldJsonWire(JsonWire):
             raise decisions.failed(ended, text)
         words = text if data is None else said.context
         return [Inject(words)] if words else []
+
+
+def _read(ended: Ended) -> tuple[str, dict[str, Any] | None]:
+    """Return the words of a command that may refuse, and the JSON object that they are, or None.
+
+    Exit code 2 refuses even where the JSON cannot be used.
+
+    Raises:
+        NoAnswer: see ``decisions.find_object``.
+    """
+    text = ""
+    try:
+        text = decisions.text_of(ended)
+        return text, decisions.find_object(text)
+    except NoAnswer:
+        if ended.exit_code != 2 or not (ended.said or text):
+            raise
+        return ("" if ended.said else text), None
 
 
 def tool_answers(said: decisions.Decision) -> list[Answer]:

@@ -69,14 +69,17 @@ def _result(text: str) -> tuple[str, str]:
     """
     if not text:
         return "ok", ""
-    data = decisions.find_object(text)
+    data = decisions.plain_object(text)
     if data is not None:
+        if not any(key in data for key in decisions.DECIDING):
+            decisions.check_spoilt(text)
         return result_of(data)
     lines = text.split("\n")
     for number, line in enumerate(lines):
         result = next((result for prefix, result in _PREFIXES.items() if line.startswith(prefix)), "")
         if result:
             return result, "\n".join(lines[number:]).partition(":")[2].strip()
+    decisions.check_spoilt(text)
     return "ok", ""
 
 
