@@ -1,9 +1,41 @@
-"""What differs between operating systems, each with a fallback: file locks, flags of ``os.open``, processes."""
+"""What differs between operating systems, each with a fallback: file locks, flags of ``os.open``, processes; and
+whose environment counts.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_agents: ContextVar[Mapping[str, str] | None] = ContextVar("hookturn_environ", default=None)
+
+
+def agent_environ() -> Mapping[str, str]:
+    """Return the environment that configuration is read for: the agent's, where a resident process builds the engine
+    for it, else this process's own.
+    """
+    found = _agents.get()
+    return os.environ if found is None else found
+
+
+@contextmanager
+def reading_for(environ: Mapping[str, str] | None) -> Iterator[None]:
+    """Let ``agent_environ`` return an agent's environment; None changes nothing."""
+    if environ is None:
+        yield
+        return
+    token = _agents.set(environ)
+    try:
+        yield
+    finally:
+        _agents.reset(token)
+
 
 O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 """Do not open a symbolic link; 0 where the system has no such flag."""

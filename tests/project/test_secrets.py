@@ -141,3 +141,27 @@ def test_what_is_a_reference():
         assert reference(other) == ""
     assert resolved({"env": "production"}) == ({"env": "production"}, [])
     assert commands({"a": [{"command": ["x", "y"]}], "b": {"c": {"command": ["z"]}}}) == [["x", "y"], ["z"]]
+
+
+def test_the_agents_environment_counts_where_another_process_builds_the_engine(project, monkeypatch):
+    """The resident process has none of the agent's variables, and must not need them."""
+    from hookturn.project.assemble import assemble
+
+    monkeypatch.delenv("TOKEN_OF_AGENT", raising=False)
+    project.user(
+        """\
+        hooks:
+        - name: one
+          timings: [pre_tool_execution]
+          run: {command: "cat > got.json"}
+          config: {direct: {env: TOKEN_OF_AGENT}, printed: {command: [sh, -c, "echo $TOKEN_OF_AGENT"]}}
+        """
+    )
+    environ = {"TOKEN_OF_AGENT": "from-the-agent", "PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
+    assembled = assemble(project.folder, environ=environ, log=False)
+    assert [str(problem) for problem in assembled.problems] == []
+    project.fire(assembled=assembled)
+    import json
+
+    config = json.loads((project.folder / "got.json").read_text())["config"]
+    assert config == {"direct": "from-the-agent", "printed": "from-the-agent"}

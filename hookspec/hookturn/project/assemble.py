@@ -88,46 +88,54 @@ def assemble(
     """
     from ..engine.engine import Engine
     from ..paths import project_hash, state_root
+    from ..platform import reading_for
     from .configured import ConfiguredHooks
     from .installed import InstalledPlugins
 
-    hookspecs = list(hookspecs)
-    survey = Survey(
-        project_dir,
-        with_config=with_config,
-        disable=disable,
-        hookspecs=hookspecs,
-        builtins=builtins,
-        refresh=refresh,
-        environ=environ,
-        agent=agent,
-    )
-    if "state_dir" not in options:
-        options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)
-    options.setdefault("max_continue", survey.setting("max_continue", 8))
-    engine = Engine(
-        plugins,
-        hookspecs=[*hookspecs, *(specs for _, specs in survey.hookspecs)],
-        permissions=_permissions(survey, permissions),
-        project_dir=survey.root,
-        dry_run=dry_run,
-        **options,
-    )
-    for record in engine.plugins:
-        survey.rows.append(
-            Row(name=record.name, kind="host", state="loaded", layer=record.layer, hooks=list(record.hooks))
+    with reading_for(environ):
+        hookspecs = list(hookspecs)
+        survey = Survey(
+            project_dir,
+            with_config=with_config,
+            disable=disable,
+            hookspecs=hookspecs,
+            builtins=builtins,
+            refresh=refresh,
+            environ=environ,
+            agent=agent,
         )
-    InstalledPlugins(engine, survey).run()
-    ConfiguredHooks(engine, survey, live=live).run()
-    if survey.foreign:
-        from .foreign_hooks import ForeignHooks
+        if "state_dir" not in options:
+            options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)
+        options.setdefault("max_continue", survey.setting("max_continue", 8))
+        engine = Engine(
+            plugins,
+            hookspecs=[*hookspecs, *(specs for _, specs in survey.hookspecs)],
+            permissions=_permissions(survey, permissions),
+            project_dir=survey.root,
+            dry_run=dry_run,
+            **options,
+        )
+        for record in engine.plugins:
+            survey.rows.append(
+                Row(
+                    name=record.name,
+                    kind="host",
+                    state="loaded",
+                    layer=record.layer,
+                    hooks=list(record.hooks),
+                )
+            )
+        InstalledPlugins(engine, survey).run()
+        ConfiguredHooks(engine, survey, live=live).run()
+        if survey.foreign:
+            from .foreign_hooks import ForeignHooks
 
-        ForeignHooks(engine, survey, live=live).run()
-    _protect(engine, survey)
-    survey.problems += told_once(survey.ignored)
-    if log:
-        _log(survey.problems)
-    return Assembled(engine, survey)
+            ForeignHooks(engine, survey, live=live).run()
+        _protect(engine, survey)
+        survey.problems += told_once(survey.ignored)
+        if log:
+            _log(survey.problems)
+        return Assembled(engine, survey)
 
 
 def _permissions(survey: Survey, given: Any) -> Any:

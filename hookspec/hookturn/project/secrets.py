@@ -119,9 +119,9 @@ def _mark(path: Path) -> str:
 
 
 def _env(name: str, base_dir: str) -> str:
-    import os
+    from ..platform import agent_environ
 
-    value = os.environ.get(name)
+    value = agent_environ().get(name)
     if value is None:
         raise ValueError(f"the environment variable {name} is not set")
     return value
@@ -157,11 +157,14 @@ def _command(argv: list[str], base_dir: str) -> str:
     import subprocess
     from threading import Thread
 
+    from ..platform import agent_environ
+
     name = argv[0]
     try:
         process = subprocess.Popen(  # noqa: S603  # a trusted layer names the program
             argv,
             cwd=base_dir,
+            env=dict(agent_environ()),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ import os
 import sys
 
 from ..engine.engine import time_left
+from ..platform import agent_environ
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
 from ..spec.record import Record
@@ -76,7 +77,7 @@ def _line_problems(entry: HookEntry, project: str) -> list[Wrong]:
     # The shell starts in the project's folder; where that is not known, a path is left to the run.
     if os.sep in words[0] and not (os.path.isabs(words[0]) or project):
         return []
-    _, why = find_program(words[0], os.environ, project)
+    _, why = find_program(words[0], agent_environ(), project)
     return [Wrong(why, _remedy(why, words[0]), certain=False)] if why else []
 
 
@@ -95,7 +96,7 @@ def _remedy(why: str, program: str) -> str:
 
 def _argv_problems(entry: HookEntry, argv: list[str]) -> list[Wrong]:
     found = []
-    program, why = find_program(argv[0], os.environ, entry.base_dir)
+    program, why = find_program(argv[0], agent_environ(), entry.base_dir)
     if why:
         found.append(Wrong(why, _remedy(why, argv[0]), certain=os.sep in argv[0]))
     elif os.sep in argv[0]:

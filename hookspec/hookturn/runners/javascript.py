@@ -6,6 +6,7 @@ import os
 from threading import Lock
 
 from ..engine.engine import time_left
+from ..platform import agent_environ
 from ..spec.answers import from_json
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
@@ -47,7 +48,7 @@ def problems(entry: HookEntry) -> list[Wrong]:
     elif not os.path.isfile(path):
         what = "is no file" if os.path.lexists(path) else "does not exist"
         found.append(Wrong(f"{path} {what}", "Correct the path; it starts at the declaring file."))
-    _, why = find_node(os.environ)
+    _, why = find_node(agent_environ())
     if why:
         cause, _, remedy = why.partition(". ")
         found.append(Wrong(cause, remedy, certain=False))

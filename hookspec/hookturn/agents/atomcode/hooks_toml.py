@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ...platform import agent_environ
 from ...runners.entry import HookEntry
 from ...spec.errors import did_you_mean
 from ...spec.record import thaw
@@ -287,4 +288,4 @@ def interpreter(kind: str) -> str:
         return "bash" if kind == "bash" else "sh"
     from ...runners.programs import find_program
 
-    return "python3" if find_program("python", os.environ, os.sep)[1] else "python"
+    return "python3" if find_program("python", agent_environ(), os.sep)[1] else "python"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from ...platform import agent_environ
 from ...runners import command
 from ...spec.errors import RegistrationError
 from . import checks
@@ -81,7 +82,7 @@ def _for_http(entry: HookEntry) -> HookEntry:
 
     def fill(match: re.Match[str]) -> str:
         name = match[1] or match[2]
-        return os.environ.get(name, "") if name in entry.extra["allowed"] else ""
+        return agent_environ().get(name, "") if name in entry.extra["allowed"] else ""
 
     headers: dict[str, Any] = {}
     for name, value in entry.run["headers"].items():
@@ -161,7 +162,7 @@ def _header_doubts(entry: HookEntry) -> Iterator[Wrong]:
                     f"the header {name} holds ${variable}, which allowedEnvVars does not name: it is empty"
                 )
                 yield command.Wrong(cause, f'Write "allowedEnvVars": ["{variable}"].', certain=False)
-            elif not os.environ.get(variable):
+            elif not agent_environ().get(variable):
                 cause = f"the header {name} holds ${variable}, which is not set"
                 yield command.Wrong(cause, "Set it.", certain=False, severity="warning")
 
@@ -189,7 +190,7 @@ def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:
     if not words or any(set(word) & set("|&;<>$`*?") for word in words[:3]):
         return
     if os.sep in words[0]:
-        _, why = find_program(words[0], os.environ, project)
+        _, why = find_program(words[0], agent_environ(), project)
         if why:
             yield command.Wrong(why, "Correct the path, or run `chmod +x` on it.", certain=False)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 
+from ...platform import agent_environ
 from ...runners.command import Wrong
 from ...runners.module import read
 from ...spec.errors import did_you_mean
@@ -61,7 +62,7 @@ def of_javascript(entry: HookEntry, path: str) -> Iterator[Wrong]:
     if not os.path.isfile(path):
         what = "is no file" if os.path.lexists(path) else "does not exist"
         yield Wrong(f"{path} {what}", PATH)
-    _, why = find_node(os.environ)
+    _, why = find_node(agent_environ())
     if why:
         cause, _, remedy = why.partition(". ")
         yield Wrong(cause, remedy or "The hook does not run without it.", certain=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from ...platform import agent_environ
 from ...runners.entry import HookEntry
 from ...spec.answers import STRATEGIES
 from ...spec.errors import did_you_mean
@@ -308,7 +309,7 @@ class _Role:
         known = [name for name in dict.fromkeys([*functions.DEFAULTS, *listed, *auto]) if name not in off]
         folders = [
             os.path.join(self.file.base_dir, "functions"),
-            roles.functions_folder(os.environ),
+            roles.functions_folder(agent_environ()),
         ]
         texts, paths, digests = {}, [], {}
         where: Path = next(((key,) for key in ("auto_activate", "functions") if key in self.data), ("name",))
@@ -361,12 +362,12 @@ class _Role:
     # -- hooks.custom ---------------------------------------------------------------------------------
 
     def _custom(self, path: Path, raw: Any) -> None:
-        if self.source.spoiled(path):
+        if self.source.spoiled(path) or roles.is_ours(raw):
             return
         if not isinstance(raw, dict):
             self._problem(path, "expected a hook", "Write '- name: ...' with 'events:' and 'module:'.")
             return
-        data: dict[str, Any] = roles.interpolated(raw, os.environ)
+        data: dict[str, Any] = roles.interpolated(raw, agent_environ())
         self._unknown(path, raw, HOOK)
         # Whoever lists hooks and problems sees the words as written: a file that nobody trusts must not have
         # the environment printed.
@@ -411,7 +412,7 @@ class _Role:
                 "condition": _condition(tools, types),
             },
             extra={
-                "name": roles.interpolated(name, os.environ),
+                "name": roles.interpolated(name, agent_environ()),
                 "events": events,
                 "functions": functions,
                 "tools": tools,
@@ -554,7 +555,7 @@ def make(
     entry: HookEntry, config: Mapping[str, Any], timings: Mapping[str, Timing], *, live: bool = False
 ) -> Configured:
     """Return the plugin of an entry of ``hooks.custom``."""
-    settings = roles.interpolated(dict(config), os.environ)
+    settings = roles.interpolated(dict(config), agent_environ())
     if entry.kind == "javascript":
         from . import javascript
 
