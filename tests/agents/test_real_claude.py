@@ -370,3 +370,26 @@ def test_writing_the_agents_own_hook_settings_is_asked_about(user):
     out = user.claude([*script, {"text": "Finished."}])
     assert not user.ran(".claude/settings.json")
     assert len(out.requests) == 2
+
+
+TASKS = ["--model", "claude-sonnet-5", "--tools", "default,TaskCreate,TaskUpdate"]
+
+
+@pytest.mark.parametrize("type", ["task.created", "task.completed"])
+def test_tasks_are_refused(user, type):
+    user.say(on_event=[{"when": {"type": type}, "answer": {"Deny": "NOT-LIKE-THAT"}}])
+    out = user.claude(
+        [
+            {
+                "tool": "TaskCreate",
+                "args": {"subject": "a task", "description": "do it", "activeForm": "doing"},
+            },
+            {"tool": "TaskUpdate", "args": {"taskId": "1", "status": "completed"}},
+            {"text": "Finished."},
+        ],
+        argv=["-p", "please do the task", *TASKS],
+        env={"CLAUDE_CODE_ENABLE_TASKS": "1"},
+    )
+    number = 1 if type == "task.created" else 2
+    assert "NOT-LIKE-THAT" in out.request(number)
+    assert type in [event["type"] for event in user.of("on_event")]
