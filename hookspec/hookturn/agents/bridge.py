@@ -76,6 +76,7 @@ AGENTS = {
     "copilot": "copilot",
     "opencode": "opencode",
     "atomcode": "atomcode",
+    "rolebox": "rolebox",
 }
 """Agents by name: folder of each (``hooks`` in it is the translator)."""
 

@@ -225,8 +225,11 @@ class Course:
         if said.decision == "deny" or said.replied:
             return
         said.inject += prompt.injected
-        turn = session.turn(raw=self.raw)
+        turn = session.turn(override=not prompt.goes_on, raw=self.raw)
         self._begin(turn)
+        if prompt.blocked_by:  # the agent goes on all the same: its calls are refused
+            with session.values() as data:
+                data["turns"][""]["blocked"] = [prompt.blocked_by, prompt.message]
         self._context(turn)
 
     def _goes_on(self, text: str) -> bool:
@@ -366,7 +369,7 @@ class Course:
 
     def _system_prompt(self) -> None:
         turn, parts = self._turn(), self.moment.parts
-        if turn.blocked_by:
+        if turn.blocked_by and "stop" in self.row.can:
             self.said.stop, self.said.by = True, turn.blocked_by
             self.said.reason = f"The turn was ended by {turn.blocked_by}."
             return

@@ -105,6 +105,7 @@ class Request:
         remove: take our entries out.
         http: where the resident process listens, for agents that can call it directly; None: commands only.
         closed: events that must not fail open and so stay commands; see ``hookturn install --http``.
+        folder: the folder to install in, for what is configured by folder: a role of rolebox; "" for none.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class Request:
         remove: bool = False,
         http: Endpoint | None = None,
         closed: Iterable[str] = (),
+        folder: str = "",
     ) -> None:
         self.project = project
         self.user = user
@@ -127,6 +129,7 @@ class Request:
         self.remove = remove
         self.http = http
         self.closed = frozenset(closed)
+        self.folder = folder
 
     def home(self) -> str:
         """Return the user's home.

@@ -38,6 +38,12 @@ def add_parser(subparsers: Any) -> None:
         parser = subparsers.add_parser(word, help=help_text, description=description)
         parser.add_argument("agent", metavar="AGENT", help=f"one of {names}")
         parser.add_argument(
+            "folder",
+            metavar="ROLE_DIR",
+            nargs="?",
+            help="for rolebox: the role's folder; default: the project",
+        )
+        parser.add_argument(
             "--user",
             action="store_true",
             help="the user's own configuration, for all projects; default: the project's",
@@ -72,6 +78,9 @@ def _change(args: Namespace, *, remove: bool) -> int:
     from ..project.layers import project_root
 
     project = project_root(args.project)
+    if args.folder and args.agent != "rolebox":
+        raise UsageError(f"{args.agent} takes no folder; --project names another project.")
+    folder = os.path.abspath(args.folder) if args.folder else ""
     notes: list[str] = []
     endpoint, closed = None, frozenset[str]()
     try:
@@ -88,6 +97,7 @@ def _change(args: Namespace, *, remove: bool) -> int:
             remove=remove,
             http=endpoint,
             closed=closed,
+            folder=folder,
         )
     except UnknownAgent as error:
         raise UsageError(str(error)) from None

@@ -44,6 +44,7 @@ def plan(
     remove: bool = False,
     http: Endpoint | None = None,
     closed: Iterable[str] = (),
+    folder: str = "",
 ) -> list[Change]:
     """Return what would change in an agent's configuration. Changes nothing.
 
@@ -55,13 +56,14 @@ def plan(
         remove: take our entries out.
         http: let the agent call the resident process directly, where it can.
         closed: events that stay commands even so.
+        folder: the folder to install in, for agents that are configured by folder.
 
     Raises:
         UnknownAgent, CannotInstall: when it cannot be done.
     """
 
     def read(path: str) -> bytes | None:
-        return current(path, "" if user else project)
+        return current(path, "" if user else folder or project)
 
     request = Request(
         project=project,
@@ -72,6 +74,7 @@ def plan(
         remove=remove,
         http=http,
         closed=closed,
+        folder=folder,
     )
     return installer_of(agent).changes(request)
 

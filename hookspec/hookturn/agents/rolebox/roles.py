@@ -37,6 +37,9 @@ HOOK_KEYS = ("custom", "builtin", "recovery")
 """Keys of ``hooks``."""
 
 _NOT_OURS = re.compile(rb"^(?:%s)[ \t]*:" % b"|".join(key.encode() for key in FOREIGN_KEYS), re.M)
+OWN = "hookturn.mjs"
+"""Name of our module's file in a role."""
+
 _NAME = re.compile(rb"^name[ \t]*:", re.M)
 _ROLE = re.compile(rb"^(?:prompt|prompt_file|auto_activate|disable_functions)[ \t]*:", re.M)
 _HOOKS = re.compile(rb"^hooks[ \t]*:", re.M)
@@ -130,6 +133,12 @@ def recognises(content: bytes) -> bool:
     if _HOOKS.search(content) and _HOOK_KEY.search(content):
         return True
     return bool(_NAME.search(content.removeprefix(b"\xef\xbb\xbf")) and _ROLE.search(content))
+
+
+def is_ours(entry: Any) -> bool:
+    """Tell whether an entry of ``hooks.custom`` is the one that ``hookturn install rolebox`` wrote: it leads to us."""
+    module = entry.get("module") if isinstance(entry, dict) else None
+    return isinstance(module, str) and module.replace("\\", "/").rpartition("/")[2] == OWN
 
 
 def is_role(data: Mapping[str, Any]) -> bool:
