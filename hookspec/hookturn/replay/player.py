@@ -28,6 +28,9 @@ class Watcher:
     def prompt(self, step: r.Prompt, prompt: Prompt, turn: int) -> None:
         """A prompt was submitted and its turn begun."""
 
+    def system(self, parts: list[str]) -> None:
+        """The system prompt of a request: what hooks put into it, for a recording has none."""
+
     def response(self, step: r.Response, response: Response) -> None:
         """The model answered."""
 
@@ -178,7 +181,7 @@ class Player:
 
     def _response(self, step: r.Response) -> None:
         turn = self._need_turn(step)
-        turn.system_prompt(())
+        self._watcher.system(turn.system_prompt(()))
         response = turn.model_response(
             step.text, step.usage, step.tool_calls, stop_reason=step.stop_reason, model=step.model
         )

@@ -57,6 +57,7 @@ class Tally:
         self.skipped: list[Skipped] = []
         self.skipped_count = 0
         self.micros = 0.0
+        self._parts = 0  # of the last system prompt, without what ctx.inject adds to it
         self._begun = perf_counter()
 
     @hookimpl
@@ -74,6 +75,8 @@ class Tally:
                 tool = "(others)"
             self.by_tool[tool] = self.by_tool.get(tool, 0) + 1
             self.by_status[before.status] = self.by_status.get(before.status, 0) + 1
+        elif timing == "system_prompt":
+            self._parts = len(event.after.parts) + len(out.injected)
         elif timing == "on_session_start":
             self.sessions += 1
         elif timing == "on_turn_start":
@@ -90,6 +93,14 @@ class Tally:
             self.warnings += len(out.warnings)
             self.injected += len(out.injected)
             self.failures += len(out.failures)
+
+    def system(self, parts: int) -> None:
+        """Count what ``ctx.inject`` added to the system prompt that was just built.
+
+        Parameters:
+            parts: how many parts it has in all.
+        """
+        self.injected += max(0, parts - self._parts)
 
     def add_tokens(self, usage: Mapping[str, Any]) -> None:
         """Add the tokens of one answer."""

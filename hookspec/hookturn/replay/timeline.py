@@ -33,6 +33,9 @@ class Silent(Watcher):
     def skipped(self, step: r.Skipped) -> None:
         self._tally.skip(step)
 
+    def system(self, parts: list[str]) -> None:
+        self._tally.system(len(parts))
+
     def usage(self, usage: Mapping[str, int]) -> None:
         self._tally.add_tokens(usage)
 
@@ -54,6 +57,7 @@ class Timeline(Silent):
         self._write = write
         self._width = max(60, width)
         self._colour = colour
+        self._system: list[str] = []
 
     def _paint(self, text: str, code: str) -> str:
         return f"\033[{code}m{text}\033[0m" if self._colour else text
@@ -79,6 +83,13 @@ class Timeline(Silent):
         for text in prompt.injected:
             self._line(f"        + injected: {one_line(text)}", "32")
         self._warnings(prompt.warnings)
+
+    def system(self, parts: list[str]) -> None:
+        super().system(parts)
+        for text in parts:
+            if text not in self._system:  # what each request has is shown at the first
+                self._line(f"        + system prompt: {one_line(text)}", "32")
+        self._system = parts
 
     def response(self, step: r.Response, response: Response) -> None:
         if response.blocked_by:

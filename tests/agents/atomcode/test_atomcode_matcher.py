@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookturn.agents.atomcode.matcher import matches, timings_of
+from hookturn import events
+from hookturn.agents.atomcode.matcher import Condition, matches, names_of, timings_of, tool_name
 
 A5_OLD = [
     (None, "bash", True),
@@ -96,3 +97,29 @@ def test_a7_exact_words_by_default_and_any_part_of_the_text_for_compatibility():
     both = (["pre_tool_execution", "on_tool_call_start"], [])
     assert timings_of("before_tool_call_start", substring=True) == both
     assert timings_of("my_error_log", substring=True) == (["on_error"], [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "mcp", "names", "told"),
+    [
+        ("bash", {}, None, ["bash"], "bash"),
+        ("Bash", {"command": "ls"}, None, ["Bash", "bash"], "bash"),
+        ("run_shell_command", {"command": "ls"}, None, ["run_shell_command", "bash"], "bash"),
+        ("Read", {"file_path": "a"}, None, ["Read", "read_file"], "read_file"),
+        ("Write", {"file_path": "a"}, None, ["Write", "write_file"], "write_file"),
+        ("Edit", {"file_path": "a"}, None, ["Edit", "edit_file"], "edit_file"),
+        ("MultiEdit", {"file_path": "a"}, None, ["MultiEdit", "write_file", "edit_file"], "MultiEdit"),
+        ("Grep", {}, None, ["Grep", "grep"], "grep"),
+        ("WebSearch", {}, None, ["WebSearch", "web_search"], "web_search"),
+        ("WebFetch", {"url": "https://x"}, None, ["WebFetch", "web_fetch"], "web_fetch"),
+        ("Task", {}, None, ["Task"], "Task"),
+        ("x", {}, ("git", "push"), ["x", "mcp__git__push"], "mcp__git__push"),
+    ],
+)
+def test_other_agents_tools_are_known_by_atomcodes_names(tool, args, mcp, names, told):
+    event = events.PreToolExecution(tool=tool, args=args, mcp=mcp)
+    assert list(names_of(event)) == names
+    assert tool_name(event) == told
+    for name in names:
+        assert Condition("PreToolUse", name, 2)(event) == ""
+    assert Condition("PreToolUse", "other", 2)(event)

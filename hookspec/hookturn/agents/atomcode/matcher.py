@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .tools import TOOLS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -143,7 +145,8 @@ class Condition:
             why = self._status(subject.status)
             if why:
                 return why
-        if not matches(self.matcher, tool_of(subject), self.generation):
+        names = names_of(subject) if tool_of(subject) else ("",)
+        if not any(matches(self.matcher, name, self.generation) for name in names):
             return f"matcher {self.matcher!r}: {subject.tool} does not match"
         return ""
 
@@ -161,7 +164,30 @@ class Condition:
     __hash__ = None  # type: ignore[assignment]
 
 
+def names_of(event: Any) -> tuple[str, ...]:
+    """Return the names that a matcher may know a tool by: its own one, and AtomCode's for what another agent's does."""
+    tool: str = event.tool
+    if tool in TOOLS or tool.startswith("mcp__"):
+        return (tool,)
+    if event.mcp:
+        return (tool, "__".join(("mcp", *event.mcp)))
+    plain = _plain(tool)
+    same = [name for name in TOOLS if _plain(name) in (plain, f"{plain}file")]
+    if same or event.kind not in ("bash", "read", "write", "fetch"):
+        return (tool, *same)
+    return (tool, *(name for name, row in TOOLS.items() if row.kind == event.kind))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def tool_name(event: Any) -> str:
+    """Return the tool's name as hooks read it: AtomCode's where there is exactly one for what another agent's tool does."""
+    own, *others = names_of(event)
+    return others[0] if len(others) == 1 else own
+
+
 def tool_of(event: Any) -> str:
     """Return the tool's name as matchers see it: a refused call has none after it, so only match-all hooks see it."""
-    tool: str = event.tool
-    return "" if getattr(event, "status", "") == "denied" else tool
+    return "" if getattr(event, "status", "") == "denied" else tool_name(event)

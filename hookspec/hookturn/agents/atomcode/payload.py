@@ -9,7 +9,7 @@ import json
 
 from ...spec.events import rfc3339
 from ...spec.record import jsonable
-from .matcher import snake, tool_of
+from .matcher import snake, tool_name, tool_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def hook_context(event: Any, ctx: Any) -> dict[str, Any]:
     """Return HookCtx; tool name and arguments are empty where the event is no tool call's."""
     args = getattr(event, "args", None)
     return {
-        "tool_name": getattr(event, "tool", ""),
+        "tool_name": tool_name(event) if args is not None else "",
         "tool_args": "" if args is None else dumps(jsonable(args)),
         "working_dir": folder_of(event, ctx),
         "session_id": event.session_id,
@@ -65,7 +65,7 @@ def hook_context(event: Any, ctx: Any) -> dict[str, Any]:
 def result_context(event: Any) -> dict[str, Any]:
     """Return ToolResultContext."""
     return {
-        "tool_name": event.tool,
+        "tool_name": tool_name(event),
         "tool_args": dumps(jsonable(event.args)),
         "result": result_of(event),
         "success": event.status == "ok",
@@ -101,7 +101,7 @@ def of_variable(name: str, event: Any, ctx: Any) -> dict[str, Any]:
     over = is_over and name.startswith("Post")
     return {
         "event": snake(name),
-        "tool_name": event.tool if is_tool else None,
+        "tool_name": tool_name(event) if is_tool else None,
         "tool_args": dumps(jsonable(event.args)) if is_tool else None,
         "tool_result": result_of(event) if over else None,
         "tool_success": event.status == "ok" if over else None,
@@ -124,7 +124,7 @@ def of_event(name: str, event: Any, ctx: Any, *, several: bool = False) -> dict[
     about = {"session_id": event.session_id, "hook_event_name": name}
     where = {"cwd": folder_of(event, ctx)}
     if name == "PreToolUse":
-        call = {"call_id": event.call_id, "tool_name": event.tool, "tool_input": jsonable(event.args)}
+        call = {"call_id": event.call_id, "tool_name": tool_name(event), "tool_input": jsonable(event.args)}
         return {**about, **call, **where}
     if name in ("PostToolUse", "PostToolUseFailure"):
         call = {
@@ -200,7 +200,7 @@ def _turn_start(event: Any, ctx: Any) -> dict[str, Any]:
 
 def _call_start(event: Any, ctx: Any) -> dict[str, Any]:
     return {
-        "tool_name": event.tool,
+        "tool_name": tool_name(event),
         "tool_args": dumps(jsonable(event.args)),
         "call_id": event.call_id,
         "turn_number": event.turn,
