@@ -434,6 +434,20 @@ def test_the_models_last_words_are_read_from_the_recording(agent, hooks, tmp_pat
     assert [event.text for event in hooks.of("on_model_response")] == ([text] if text else [])
 
 
+def test_words_that_are_not_written_yet_are_waited_for(camel, hooks, tmp_path):
+    from threading import Timer
+
+    camel("userPromptSubmitted")
+    call = {"type": "assistant.message", "data": {"content": "I call.", "toolRequests": [{"name": "bash"}]}}
+    path = tmp_path / "events.jsonl"
+    more = recorded(path, ASKED, call)
+    timer = Timer(0.1, lambda: recorded(path, ASKED, call, said("last", more=1)))
+    timer.start()
+    camel("agentStop", **more)
+    timer.join()
+    assert hooks.of("on_turn_complete")[0].text == "last"
+
+
 def test_a_recording_that_is_no_file_or_huge(camel, hooks, tmp_path):
     import os
 

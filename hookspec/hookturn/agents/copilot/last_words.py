@@ -5,32 +5,48 @@ from __future__ import annotations
 _MOST = 4 * 1024 * 1024
 """Bytes at the end of the recording that are looked at."""
 
+_SECONDS = 1.0
+_LOOK = 0.02
+
 
 def last_words(path: str) -> str:
     """Return what the main agent's model said last, or "" when that cannot be found.
 
     Parameters:
         path: the ``transcriptPath`` of a payload: lines of ``{"type", "data", "agentId"?}``, as version 1.0.102
-            writes them, each before the hooks that come after it.
+            writes them. It writes them a moment later than it calls hooks, so they are waited for.
     """
+    from time import monotonic, sleep
+
+    until = monotonic() + _SECONDS
+    while True:
+        content = _end_of(path)
+        found = _words(content)
+        if found is not None or not content or monotonic() > until:
+            return found or ""
+        sleep(_LOOK)
+
+
+def _words(content: bytes) -> str | None:
+    """Return the words with which the turn ended; None when the recording has not come to them yet."""
     import json
 
-    for line in reversed(_end_of(path).split(b"\n")):
+    for line in reversed(content.split(b"\n")):
         if b'"assistant.message"' not in line and b'"user.message"' not in line:
             continue
         try:
             item = json.loads(line)
-        except (ValueError, RecursionError):  # cut off at the beginning
+        except (ValueError, RecursionError):  # cut off
             continue
         if not isinstance(item, dict) or item.get("agentId"):  # a sub-agent's
             continue
         if item.get("type") == "user.message":
-            return ""
+            return None
         data = item.get("data")
         if item.get("type") == "assistant.message" and isinstance(data, dict):
             text = data.get("content")
-            return text if isinstance(text, str) else ""
-    return ""
+            return text if isinstance(text, str) and not data.get("toolRequests") else None
+    return None
 
 
 def _end_of(path: str) -> bytes:
