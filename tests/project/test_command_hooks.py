@@ -94,7 +94,18 @@ def test_what_would_run_is_shown(scripted):
         ("[bash, hooks/own.sh, rules.json, --x=rules.json, other]", ["hooks/own.sh", "rules.json"]),
         ("[python3, hooks/later.py]", ["hooks/later.py"]),
         ("[python3, -m, no_force]", []),
-        ("[/bin/sh, -c, 'cat rules.json']", []),
+        ("[/bin/sh, -c, 'cat rules.json']", ["rules.json"]),
+        ("sh -c 'sh hooks/own.sh --fast'", ["hooks/own.sh"]),
+        ("cd hooks && ./own.sh", ["hooks/own.sh"]),
+        ("sh -c 'cd hooks; sh own.sh'", ["hooks/own.sh"]),
+        ("D=hooks; sh $D/own.sh", ["hooks/own.sh"]),
+        ("$(git rev-parse --show-toplevel)/hooks/own.sh", ["hooks/own.sh"]),
+        ("'$(git rev-parse --show-toplevel)/hooks/own.sh --fast'", ["hooks/own.sh"]),
+        ("`pwd`/hooks/own.sh", ["hooks/own.sh"]),
+        ("$PWD/hooks/own.sh", ["hooks/own.sh"]),
+        ("for x in hooks/*.sh; do sh $x; done", ["hooks/own.sh"]),
+        ("sh /*/*/*/*/*/*/*/*/*.sh */own.sh", []),
+        ("date >> rules.json", []),
         ("hooks/own.sh | python3 'hooks/no_force.py';cat < rules.json", ["hooks/own.sh", "hooks/no_force.py", "rules.json"]),
         ("'it is an \"open quote in rules.json'", ["rules.json"]),
     ],
@@ -102,7 +113,7 @@ def test_what_would_run_is_shown(scripted):
 def test_which_files_trust_covers(scripted, run, files):
     for name in ("rules.json", "hooks/own.sh", "x=rules.json"):
         scripted.write(name, "x")
-    scripted.config(guard(run if run[0] in "['" else f'"{run}"'))
+    scripted.config(guard(run if run[0] in "['" and run[-1] in "]'" else f'"{run}"'))
     (declaration,) = scripted.survey().declarations
     assert list(declaration.files) == [str(scripted.folder / name) for name in files]
 

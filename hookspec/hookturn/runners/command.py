@@ -133,7 +133,8 @@ def files(entry: HookEntry, project: str) -> list[str]:
     """Return the files that make out what a command does: trust covers their content.
 
     Those are the interpreter's script, arguments that are files beside the declaring
-    one, and programs in the project; of a shell line, all words that are such files.
+    one, and programs in the project; of a shell line, all words that are such files, also behind ``cd``, behind a
+    folder in a variable, and in lines that are words (``sh -c '...'``).
 
     Parameters:
         entry: a configured hook of kind command.
@@ -147,15 +148,23 @@ def files(entry: HookEntry, project: str) -> list[str]:
         if path not in found and (anyway or _lies_in(path, root)):
             found.append(path)
 
-    if isinstance(entry.run, str):
-        words = _shell_words(entry.run)
+    def add_line(line: str, depth: int = 0) -> None:
+        words = _shell_words(line)
+        folders = [entry.base_dir, project, *_line_folders(words, (entry.base_dir, project))]
         for before, word in zip(["", *words], words, strict=False):
-            if before in _WRITES_TO:  # what the line only writes changes each time
+            if before in _WRITES_TO or "\0" in word:  # what the line only writes changes each time
                 continue
-            for folder in (entry.base_dir, project):
-                path = os.path.join(folder, os.path.expanduser(word))
-                if "\0" not in word and os.path.isfile(path):
-                    add(path, anyway=not os.path.isabs(word))
+            for name in _names_in(word, before):
+                for folder in folders:
+                    path = os.path.join(folder, os.path.expanduser(name))
+                    for found_path in _matching(path):
+                        if os.path.isfile(found_path):
+                            add(found_path, anyway=not os.path.isabs(name))
+            if depth < _DEEPEST and any(c.isspace() for c in word):  # sh -c '...'
+                add_line(word, depth + 1)
+
+    if isinstance(entry.run, str):
+        add_line(entry.run)
         return found
     argv = list(entry.run)
     if os.sep in argv[0]:
@@ -167,10 +176,72 @@ def files(entry: HookEntry, project: str) -> list[str]:
         path = _beside(entry, word) if looks_like_path(word) else ""
         if path and os.path.isfile(path):
             add(path, anyway=not os.path.isabs(word))
+        elif any(c.isspace() for c in word):
+            add_line(word)
     return found
 
 
 _WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&")
+
+
+_DEEPEST = 2
+"""How deep lines may stand in words of lines."""
+
+_MOST_MATCHES = 100
+"""Files of one pattern that are looked at."""
+
+_BEHIND_FOLDER = r"(?:[)}`]|\$\w+)/+([^`$]+)$"
+_ASSIGNMENT = r"(?s)[A-Za-z_]\w*=(.+)"
+
+
+def _names_in(word: str, before: str) -> list[str]:
+    """Return the names of files that a word of a line may be.
+
+    A folder that only the shell can tell, as in ``$(git rev-parse --show-toplevel)/hooks/x.sh``, is taken for one
+    of those that the line starts from.
+    """
+    import re
+
+    names = [word]
+    behind = re.search(_BEHIND_FOLDER, word)
+    if behind is not None:
+        names.append(behind[1])
+    elif before == ")" and word.startswith("/"):
+        names.append(word.lstrip("/"))
+    return [name for name in names if name]
+
+
+def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
+    """Return the folders that a line goes to, or keeps in a variable."""
+    import re
+
+    found: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        value = re.fullmatch(_ASSIGNMENT, word)
+        names = [value[1]] if value is not None else _names_in(word, "") if before in ("cd", "pushd") else []
+        for name in names:
+            for base in bases:
+                folder = os.path.join(base, os.path.expanduser(name))
+                if "\0" not in folder and os.path.isdir(folder) and folder not in found:
+                    found.append(folder)
+    return found
+
+
+def _matching(path: str) -> list[str]:
+    """Return a path, or the files that it means as a pattern: of its last part only, and a bounded number."""
+    folder, pattern = os.path.split(path)
+    if not any(c in pattern for c in "*?["):
+        return [path]
+    from fnmatch import fnmatchcase
+    from itertools import islice
+
+    try:
+        with os.scandir(folder) as entries:
+            names = (entry.name for entry in entries)
+            found = sorted(islice((name for name in names if fnmatchcase(name, pattern)), _MOST_MATCHES))
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in found]
 
 
 def _lies_in(path: str, root: str) -> bool:
