@@ -12,6 +12,7 @@ WORDS = {
     "inject": "context",
     "again": "go on",
     "prompt": "change the prompt",
+    "system": "change the system prompt",
     "text": "change what is shown",
     "reply": "reply",
     "env": "variables",

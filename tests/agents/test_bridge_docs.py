@@ -25,6 +25,9 @@ DOCS = Path(__file__).parents[2] / "docs/bridges"
         ("gemini", "gemini"),
         ("qwen", "qwen"),
         ("copilot", "copilot"),
+        ("opencode", "opencode"),
+        ("atomcode", "atomcode"),
+        ("rolebox", "rolebox"),
     ],
 )
 def test_the_page_has_the_table_of_the_agent(page, folder):

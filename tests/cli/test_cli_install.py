@@ -65,6 +65,27 @@ def test_in_and_out_again(cli, place, agent, scope):
     assert "is not installed" in gone.out
 
 
+def test_a_role_of_rolebox(cli, place):
+    role = cli.project / "roles/my role"
+    role.mkdir(parents=True)
+    text = "name: A  # mine\nprompt: x\n"
+    (role / "role.yaml").write_text(text)
+    dry = cli("install", "rolebox", str(role), "--dry-run")
+    assert (dry.code, (role / "role.yaml").read_text()) == (0, text), dry
+    ran = cli("install", "rolebox", str(role), "--yes", "--json")
+    assert sorted(change["action"] for change in ran.json["changes"]) == ["change", "create"]
+    assert (role / "role.yaml").read_text().startswith(text)
+    assert '"bridge", "rolebox"' in (role / "hooks/hookturn.mjs").read_text()
+    assert cli("install", "rolebox", str(role), "--yes", "--json").json["changes"] == []
+    assert cli("uninstall", "rolebox", str(role), "--yes").code == 0
+    assert (role / "role.yaml").read_text() == text
+
+
+def test_a_folder_is_for_rolebox_only(cli, place):
+    ran = cli("install", "codex", "roles/x", "--yes")
+    assert (ran.code, "takes no folder" in ran.err) == (2, True)
+
+
 SETTINGS = """\
 {
   // my settings

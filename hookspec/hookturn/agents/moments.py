@@ -53,6 +53,7 @@ CAN = (
     "inject",  # context that the next request carries
     "again",  # make a turn that ends go on
     "prompt",  # change the user's words
+    "system",  # change the system prompt itself
     "text",  # change the model's words as they are shown
     "reply",  # a value in place of what the event is about
     "env",  # environment variables for the agent's commands

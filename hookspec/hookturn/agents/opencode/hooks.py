@@ -69,7 +69,7 @@ _ROWS = (
     Row(
         event="experimental.chat.system.transform",
         does="system_prompt",
-        can=["stop", "warn"],
+        can=["system", "stop", "warn"],
         note="Called before each request to the model, those for titles and summaries left out. A Block of an "
         "earlier moment ends the turn here, with an error.",
     ),

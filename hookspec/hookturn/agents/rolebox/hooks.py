@@ -60,7 +60,8 @@ _ROWS = (
         can=["deny", "args", "warn"],
         system=False,
         note="A refused call gets arguments of wrong types, which the check before the tool refuses; the model reads "
-        "why in its next system prompt. A tool that has no arguments, or takes any, runs all the same.",
+        "why in that error, and in its next system prompt. A tool that has no arguments, or takes any, runs all the "
+        "same.",
     ),
     Row(
         event="tool.execute.after",
@@ -69,7 +70,7 @@ _ROWS = (
         system=False,
         note="The result cannot be changed or withheld.",
     ),
-    Row(event="system.transform", does="system_prompt", can=["warn"]),
+    Row(event="system.transform", does="system_prompt", can=["system", "warn"]),
     _bus("session.created", "", "session_start"),
     _bus("session.idle", "", "idle", "rolebox does not tell the turn's text: `text` is empty."),
     _bus("session.error", "", "error"),
