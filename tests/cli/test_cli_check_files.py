@@ -211,11 +211,13 @@ def test_twins_and_lines_are_told_and_hooks_for_other_tools_are_no_twins(cli):
         '- {name: one, timings: [on_turn_start], run: {command: "grep -q x <<< y"}}\n'
         "- {name: two, timings: [on_turn_start], run: {command: 'true'}}\n"
         "- {name: three, timings: [on_turn_start], run: {command: 'true'}}\n"
+        "- {name: five, timings: [on_turn_start], run: {command: 'python3 tools/gone.py'}}\n"
         "- {name: four, timings: [pre_tool_execution], run: {command: 'true'}, filter: {tools: [Frobnicate]}}\n",
     )
     cli("trust", "--yes")
     rows = found(cli("check", "--json"))
-    assert len(rows) == 3
+    assert len(rows) == 4
+    assert any("tools/gone.py does not exist" in cause for _, _, cause in rows)
     assert any("does not know <<<" in cause for _, _, cause in rows)
     assert any("three runs the same as two" in cause for _, _, cause in rows)
     assert any("'Frobnicate', which no known agent has" in cause for _, _, cause in rows)

@@ -120,11 +120,14 @@ def _about(entry: HookEntry) -> list[Any]:
 
 def lines(assembled: Assembled) -> Iterator[Problem]:
     """Yield what is odd about the shell lines of hookturn's own files; a dialect tells of its own."""
-    from ..runners.doubts import of_line
+    from ..runners.command import problems
+    from ..runners.doubts import missing, of_line
 
+    root = assembled.root
     for model in assembled.survey.models.values():
         for entry in model.hooks:
             if entry.kind == "command" and isinstance(entry.run, str):
-                for wrong in of_line(entry.run):
+                told = bool(problems(entry, root))  # of the program alone
+                for wrong in [*of_line(entry.run), *(() if told else missing(entry.run, {}, root))]:
                     place = ("hooks", entry.index, "run", "command")
                     yield model.document.problem(place, wrong.cause, wrong.remedy, severity=wrong.severity)

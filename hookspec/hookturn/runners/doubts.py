@@ -13,7 +13,7 @@ from .programs import SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 _BASHISMS = (
     (r"(?:^|[\s;&|({!])\[\[\s", "[[ ... ]]"),
@@ -134,6 +134,46 @@ def _unset(line: str, known: Collection[str]) -> Iterator[Wrong]:
             "Read the JSON on standard input: jq -r .tool_input.command, say.",
             certain=False,
         )
+
+
+def missing(line: str, folders: Mapping[str, str], project: str) -> Iterator[Wrong]:
+    """Yield the program or script of a simple line that is not there: a shell would end with 127, unseen.
+
+    Parameters:
+        line: the command.
+        folders: variable -> the folder that it will hold.
+        project: the folder where the line will run.
+    """
+    import shlex
+
+    from .programs import find_program, find_script
+
+    names = "|".join(map(re.escape, folders)) or r"\0"
+    place = re.compile(rf"\$(?:\{{({names})(?::?-[^}}]*)?\}}|({names})\b)")
+    marks = {name: f"@hookturn-{index}@" for index, name in enumerate(folders)}
+    if not place.search(line) and set("|&;<>()`\\*?[]#{!\n") & set(without_quoted(line, keep_double=True)):
+        return
+    try:
+        # The folders are put in behind the splitting: they may have blanks.
+        words = shlex.split(place.sub(lambda match: marks[match[1] or match[2]], line))
+    except ValueError:  # an open quote
+        return
+    for name, mark in marks.items():
+        words = [word.replace(mark, folders[name]) for word in words]
+    while words and re.match(r"[A-Za-z_]\w*=", words[0]):
+        words = words[1:]
+    if not words or any(set(word) & set("|&;<>$`*?") for word in words[:3]):
+        return
+    if os.sep in words[0]:
+        _, why = find_program(words[0], os.environ, project)
+        if why:
+            yield Wrong(why, "Correct the path, or run `chmod +x` on it.", certain=False)
+        return
+    at = find_script(words)
+    if at and os.sep in words[at]:
+        script = os.path.join(project, os.path.expanduser(words[at]))
+        if not os.path.isfile(script):
+            yield Wrong(f"{script} does not exist", "Correct the path.", certain=False)
 
 
 def without_quoted(line: str, *, keep_double: bool) -> str:

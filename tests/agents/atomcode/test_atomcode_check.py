@@ -20,11 +20,11 @@ def hook(command, event="PreToolUse", **more):
 
 DOUBTS = {
     "no quotes around the project": (
-        hook("$ATOMCODE_PROJECT_DIR/x.sh"),
+        hook("ls $ATOMCODE_PROJECT_DIR"),
         "$ATOMCODE_PROJECT_DIR stands without quotes",
     ),
     "no quotes around Claude's name of it": (
-        hook("sh ${CLAUDE_PROJECT_DIR}/x.sh"),
+        hook("ls ${CLAUDE_PROJECT_DIR}"),
         "$CLAUDE_PROJECT_DIR stands without quotes",
     ),
     "a variable that nobody sets": (
@@ -33,6 +33,11 @@ DOUBTS = {
     ),
     "bash words": (hook('[[ "$X" == y ]] && exit 2'), "is read by sh, which does not know [[ ... ]]"),
     "process substitution": (hook("diff <(ls) x"), "which does not know <( ... )"),
+    "a missing script": (hook("python3 tools/guard.py --all"), "tools/guard.py does not exist"),
+    "a missing script by variable": (
+        hook('"$ATOMCODE_PROJECT_DIR"/guard.sh'),
+        "guard.sh does not exist",
+    ),
     "a comment": (hook("# python3 guard.py"), "the line is a comment"),
     "a missing program": (hook("no-such-program-here"), "there is no program 'no-such-program-here'"),
     "milliseconds that are seconds": (

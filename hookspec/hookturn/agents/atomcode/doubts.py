@@ -50,8 +50,13 @@ def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
         return []
     if entry.extra["group"] == "hooks":
         return [*_script(entry), *_timeout(entry, "timeout_secs")]
+    found = list(command.problems(entry, project))
+    if not found:
+        root = entry.extra.get("plugin_root", "")
+        places = {name: root if "PLUGIN" in name else project for name in FOLDERS}
+        found += common.missing(entry.run, places, project)
     return [
-        *command.problems(entry, project),
+        *found,
         *common.of_line(entry.run, folders=FOLDERS, known=VARIABLES),
         *_matcher(entry),
         *_timeout(entry, "timeout" if "plugin" in entry.extra else "timeout_ms"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from ...platform import agent_environ
@@ -23,7 +22,6 @@ _LOOPBACK = ("127.0.0.0/8", "::1", "localhost")
 _PLACE_IN_LINE = re.compile(
     r"\$(?:\{CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)(?::?-[^}]*)?\}|CLAUDE_(?:PROJECT_DIR|PLUGIN_ROOT)\b)"
 )
-_MARKS = ("@hookturn-project@", "@hookturn-plugin@")
 _HEADER_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
@@ -149,7 +147,8 @@ def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
     if line is not None and not found:
         shell = "sh" if isinstance(entry.run, str) else "bash"
         found += doubts.of_line(line, shell=shell, folders=checks.FOLDERS, known=checks.VARIABLES)
-        found += _missing(entry, line, project)
+        places = {"CLAUDE_PROJECT_DIR": project, "CLAUDE_PLUGIN_ROOT": entry.extra.get("plugin_root", "")}
+        found += doubts.missing(line, places, project)
     return found
 
 
@@ -165,41 +164,3 @@ def _header_doubts(entry: HookEntry) -> Iterator[Wrong]:
             elif not agent_environ().get(variable):
                 cause = f"the header {name} holds ${variable}, which is not set"
                 yield command.Wrong(cause, "Set it.", certain=False, severity="warning")
-
-
-def _missing(entry: HookEntry, line: str, project: str) -> Iterator[Wrong]:
-    """Yield the program or script of a simple line that is not there: a shell would end with 127, unseen."""
-    import shlex
-
-    from ...runners import doubts
-    from ...runners.programs import find_program, find_script
-
-    if not _PLACE_IN_LINE.search(line) and set("|&;<>()`\\*?[]#{!\n") & set(
-        doubts.without_quoted(line, keep_double=True)
-    ):
-        return
-    try:
-        # The folders are put in behind the splitting: they may have blanks.
-        words = shlex.split(_PLACE_IN_LINE.sub(lambda match: _marked(match[0]), line))
-    except ValueError:  # an open quote
-        return
-    root = entry.extra.get("plugin_root", "")
-    words = [word.replace(_MARKS[0], project).replace(_MARKS[1], root) for word in words]
-    while words and re.match(r"[A-Za-z_]\w*=", words[0]):
-        words = words[1:]
-    if not words or any(set(word) & set("|&;<>$`*?") for word in words[:3]):
-        return
-    if os.sep in words[0]:
-        _, why = find_program(words[0], agent_environ(), project)
-        if why:
-            yield command.Wrong(why, "Correct the path, or run `chmod +x` on it.", certain=False)
-        return
-    at = find_script(words)
-    if at and os.sep in words[at]:
-        script = os.path.join(project, os.path.expanduser(words[at]))
-        if not os.path.isfile(script):
-            yield command.Wrong(f"{script} does not exist", "Correct the path.", certain=False)
-
-
-def _marked(place: str) -> str:
-    return _MARKS["PLUGIN_ROOT" in place]
