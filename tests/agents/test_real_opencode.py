@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -249,3 +250,29 @@ def test_a_session_goes_on(user):
     assert len({event["session_id"] for event in user.events}) == 1
     assert [event["turn"] for event in user.of("on_turn_complete")] == [1, 2]
     assert len(user.of("on_session_start")) == len(user.of("on_session_end")) == 2
+
+
+def test_installed_by_the_command(user):
+    """With the thin client and the resident process, as a user has it."""
+    (user.home / ".config/opencode/plugin/hookturn.js").unlink()
+
+    def hookturn(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "hookturn", *words],
+            cwd=user.project,
+            env=user.env,
+            capture_output=True,
+            text=True,
+        )
+
+    done = hookturn("install", "opencode", "--yes")
+    assert done.returncode == 0, done.stderr
+    user.say(pre_tool_execution={"Deny": "No writes today."}, system_prompt={"Inject": "IN-SYSTEM"})
+    try:
+        out = user.opencode([{"shell": "touch ran.txt"}, {"text": "Finished."}])
+    finally:
+        hookturn("serve", "--stop")
+    assert out.stdout.strip() == "Finished."
+    assert not user.ran() and "No writes today." in out.request(1)
+    assert "IN-SYSTEM" in out.request(0)
+    assert len(user.of("on_session_end")) == 1

@@ -301,6 +301,14 @@ def test_install_and_uninstall(role):
         assert ran.returncode in (1, 2) and told in ran.stderr, ran.stderr
 
 
+def test_doctor_knows_where_it_is_installed(role):
+    found = json.loads(role.cli("doctor", "--json", check=False).stdout)["installations"]
+    assert [(row["agent"], row["state"]) for row in found] == [("rolebox", "ok")]
+    (role.folder / "role.yaml").write_text("name: Careful\nprompt: x\n")
+    (row,) = json.loads(role.cli("doctor", "--json", check=False).stdout)["installations"]
+    assert row["state"] != "ok" and str(role.folder) in row["remedy"]
+
+
 def test_somebody_elses_module_stays(role):
     role.cli("uninstall", "rolebox", str(role.folder), "--yes")
     module = role.folder / "hooks/hookturn.mjs"

@@ -119,7 +119,8 @@ def _change(args: Namespace, *, remove: bool) -> int:
             row["backup"] = installer.write(change)
         report["applied"] = True
     if not args.dry_run:
-        installations.note(args.agent, "" if args.user else project, http=endpoint is not None, gone=remove)
+        where = "" if args.user else project
+        installations.note(args.agent, where, http=endpoint is not None, gone=remove, folder=folder)
     if args.json:
         emit(report)
     elif report["applied"]:

@@ -88,11 +88,12 @@ def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any)
 
     words = (
         f"hookturn install {item.agent}"
-        + ("" if item.project else " --user")
+        + (f" {item.folder}" if item.folder else "" if item.project else " --user")
         + (" --http" if item.http else "")
     )
     endpoint = http(item.agent) if item.http and http is not None else None
     about: dict[str, Any] = {"project": root, "user": not item.project, "environ": environ}
+    about["folder"] = item.folder
     try:
         closed = closed_events(item.agent, root, environ)
         changes = plan(item.agent, http=endpoint, closed=closed, **about)

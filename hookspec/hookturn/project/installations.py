@@ -21,12 +21,14 @@ class Installation(Record):
         project: the project's real folder, or "" for the user's own configuration.
         http: it calls the resident process directly.
         time: when, RFC 3339.
+        folder: where, for what is configured by folder (a role of rolebox), or "".
     """
 
     agent: str
     project: str = ""
     http: bool = False
     time: str = ""
+    folder: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields."""
@@ -61,7 +63,7 @@ def covers(project: str) -> bool:
     return any(item.project in ("", realpath(project)) for item in known())
 
 
-def note(agent: str, project: str, *, http: bool = False, gone: bool = False) -> None:
+def note(agent: str, project: str, *, http: bool = False, gone: bool = False, folder: str = "") -> None:
     """Remember an installation, or that it is gone.
 
     Parameters:
@@ -69,6 +71,7 @@ def note(agent: str, project: str, *, http: bool = False, gone: bool = False) ->
         project: the project's folder, or "" for the user's own configuration.
         http: it calls the resident process directly.
         gone: it was taken out.
+        folder: where, for what is configured by folder.
 
     Raises:
         OSError: when the list cannot be written.
@@ -83,8 +86,10 @@ def note(agent: str, project: str, *, http: bool = False, gone: bool = False) ->
     project = os.path.realpath(project) if project else ""
     root = private_dir(state_root())
     with FileLock(os.path.join(root, "installed.lock"), timeout=30):
-        kept = [item for item in known() if (item.agent, item.project) != (agent, project)]
+        kept = [
+            item for item in known() if (item.agent, item.project, item.folder) != (agent, project, folder)
+        ]
         if not gone:
-            kept.append(Installation(agent, project, http, rfc3339(time())))
+            kept.append(Installation(agent, project, http, rfc3339(time()), folder))
         data = {"schema": SCHEMA, "installed": [item.to_json() for item in kept]}
         write_private(_path(), json.dumps(data, indent=1).encode(), base=root)
