@@ -321,3 +321,49 @@ def test_a_shell_line_runs_in_the_project(project):
     project.config(guard("'cat a.txt >&2; exit 2'"))
     project.trust()
     assert project.fire(command="ls").reason == "x"
+
+
+BROKEN_GUARD = """\
+hooks:
+- name: no-rm
+  timings: [pre_tool_execution, on_session_end]
+  run: {module: guard.py}
+  filter: {tools: [bash]}
+  guard: true
+- name: other
+  timings: [pre_tool_execution]
+  run: {answer: {warn: careful}}
+"""
+
+
+def test_a_guard_of_the_users_with_a_mistake_denies(project):
+    """A guard that is not in force must be loud; here one of its timings can stop nothing."""
+    project.user(BROKEN_GUARD)
+    out = project.fire(command="rm x")
+    assert (out.decision, out.by) == ("deny", "no-rm")
+    assert "cannot be read and fails closed: a guard can stop nothing at on_session_end" in out.reason
+    assert project.fire(tool="read", path="x").decision is None
+    assert project.fire(tool="read", path="x").warnings == ("careful",)
+
+
+@pytest.mark.parametrize("change", ["enabled: false", "mode: monitor", "guard: false"])
+def test_a_guard_that_is_off_denies_nothing(project, change):
+    key = change.partition(":")[0]
+    lines = [line for line in BROKEN_GUARD.splitlines() if not line.strip().startswith(f"{key}:")]
+    lines.insert(2, f"  {change}")
+    project.user("\n".join(lines) + "\n")
+    assert project.fire(command="rm x").decision is None
+
+
+def test_an_untrusted_projects_guard_with_a_mistake_stops_nobody(project):
+    project.config(BROKEN_GUARD)
+    assert project.fire(command="rm x").decision is None
+
+
+def test_a_trusted_guard_that_gets_a_mistake_denies(project):
+    project.write("guard.py", "def pre_tool_execution(event):\n    return None\n")
+    project.config(BROKEN_GUARD.replace(", on_session_end", ""))
+    project.trust()
+    assert project.fire(command="rm x").decision is None
+    project.config(BROKEN_GUARD)
+    assert project.fire(command="rm x").decision == "deny"

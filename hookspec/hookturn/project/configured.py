@@ -67,6 +67,7 @@ class ConfiguredHooks(SetUp):
     def run(self) -> None:
         """Register the hooks of all layers, and refusals for trusted guards that are no longer what they were."""
         self._broken_managed()
+        self._unread_guards()
         managed = self._in_force("managed", set(), set())
         names = {entry.name for entry in managed}
         user = self._in_force("user", names, set())
@@ -97,6 +98,25 @@ class ConfiguredHooks(SetUp):
             self.survey.timings,
         )
         self.register_own(plugin, "managed-configuration", source=layer.label, layer="managed")
+
+    def _unread_guards(self) -> None:
+        """Refuse where a guard of the user's or the administrator's stands that has mistakes.
+
+        A project's that was trusted is a lost guard; one that never was must not stop anybody.
+        """
+        for name, model in self.survey.models.items():
+            layer = self.survey.layer(name)
+            if layer is None or not layer.authority or (name == "project" and not layer.given):
+                continue
+            for guard in model.unread_guards:
+                self.refused(guard.name, guard.cause, guard.remedy)
+                reason = (
+                    f"the guard {guard.name} ({guard.source}) cannot be read and fails closed: {guard.cause}"
+                )
+                advice = guard.remedy.rstrip(".")
+                self._refuse(
+                    guard.name, reason, advice, guard.timings, dict(guard.filters), guard.source, name
+                )
 
     def _in_force(self, layer: str, managed: set[str], user: set[str]) -> list[HookEntry]:
         """Return the entries of a file that count; the others get a row and a problem.

@@ -97,14 +97,19 @@ def closed_events(agent: str, project: str, environ: Mapping[str, str]) -> froze
         UnknownAgent: when there is no such agent.
     """
     from ..agents.bridge import hooks_of
+    from ..agents.memory import strict
     from .assemble import assemble
-    from .self_protection import NAME as SELF_PROTECTION
 
     rows = hooks_of(agent).EVENTS
     with assemble(project, agent=agent, environ=environ, dry_run=True, log=False).engine as engine:
-        plans = [engine.plan(name) for name in engine.registry.timings]
-        steps = [step for plan in plans if plan is not None for step in plan.steps]
-        if not any(step.fails_closed for step in steps if step.plugin != SELF_PROTECTION):
+        # What watches outcomes is asked about every event; only an audit that must not be missed counts.
+        watchers = engine.plan("on_outcome")
+        must = any(
+            getattr(step.owner.config, "on_failure", "") == "deny"
+            for step in (watchers.steps if watchers is not None else ())
+        )
+        deciding = [name for name in engine.registry.timings if name != "on_outcome"]
+        if not must and not strict(engine, deciding):
             return frozenset()
     return frozenset(event for event, row in rows.items() if row.does in KEPT_COMMANDS)
 

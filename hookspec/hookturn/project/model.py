@@ -93,6 +93,25 @@ class PluginEntry(Record):
         return f"{self.file}:{self.line}"
 
 
+class UnreadGuard(Record):
+    """A hook that must fail closed and could not be read, so that it is not in force.
+
+    Parameters:
+        name: its name, or where it stands.
+        timings: those of its timings that there are; empty for all that can deny.
+        filters: its filter, as far as it can be read.
+        cause, remedy: what is wrong with it.
+        source: file and line.
+    """
+
+    name: str
+    timings: list[str]
+    filters: dict[str, Any]
+    cause: str
+    remedy: str
+    source: str
+
+
 class Model:
     """A configuration file, checked.
 
@@ -105,6 +124,7 @@ class Model:
         rules: permission rules by kind (always_allow, ask, deny).
         network: what its ``webhooks:`` says: allow and proxy, those that are given.
         hooks: the configured hooks in order, once ``read_hooks`` ran.
+        unread_guards: entries that must fail closed and have mistakes.
         problems: all that is wrong with the file.
     """
 
@@ -117,6 +137,7 @@ class Model:
         self.rules: dict[str, list[Rule]] = {kind: [] for kind in PERMISSIONS}
         self.network: dict[str, Any] = {}
         self.hooks: list[HookEntry] = []
+        self.unread_guards: list[UnreadGuard] = []
         self.problems: list[Problem] = list(document.problems)
 
     def problem(self, path: Path, cause: str, remedy: str = "", **how: Any) -> None:
@@ -440,20 +461,53 @@ def read_hooks(model: Model, timings: Mapping[str, Timing] = TIMINGS) -> None:
     first: dict[str, HookEntry] = {}
     for index, data in enumerate(hooks):
         path = ("hooks", index)
-        if model.document.spoiled(path):
-            continue  # the document has said why
-        entry = _Hook(model, path, timings).read(data)
-        if entry is None:
-            continue
-        if entry.name in first:
+        known = len(model.problems)
+        entry = None if model.document.spoiled(path) else _Hook(model, path, timings).read(data)
+        if entry is not None and entry.name in first:
             model.problem(
                 (*path, "name"),
                 f"a hook named {show(entry.name)} stands in line {first[entry.name].line} already",
                 "Give one of them another name; this one is ignored.",
             )
+            entry = None
+        if entry is None:
+            if isinstance(data, dict):
+                _unread(model, path, data, timings, model.problems[known:])
             continue
         first[entry.name] = entry
         model.hooks.append(entry)
+
+
+def _unread(
+    model: Model, path: Path, data: dict[str, Any], known: Mapping[str, Timing], problems: list[Problem]
+) -> None:
+    """Remember an entry with mistakes that is a guard, or says that its failure denies."""
+    closed = data.get("guard") is True or data.get("on_failure") == "deny"
+    if not closed or data.get("enabled") is False or data.get("mode") == MODES[1]:
+        return
+    errors = [problem for problem in problems if problem.severity == "error"]
+    line, _ = model.document.at(path)
+    name, words, table = data.get("name"), data.get("timings"), data.get("filter")
+    filters = {
+        key: value
+        for key, value in (table.items() if isinstance(table, dict) else ())
+        if key in FILTER
+        and isinstance(value, list)
+        and value
+        and all(isinstance(item, str) for item in value)
+    }
+    if "tools" in filters and any(check_tool_pattern(pattern) for pattern in filters["tools"]):
+        del filters["tools"]
+    model.unread_guards.append(
+        UnreadGuard(
+            name=name if isinstance(name, str) and name.strip() else f"hooks[{path[-1]}]",
+            timings=[word for word in words if word in known] if isinstance(words, list) else [],
+            filters=filters,
+            cause=errors[0].cause if errors else "the file is wrong there",
+            remedy=errors[0].remedy if errors else "Run `hookturn check`.",
+            source=f"{model.document.file}:{line}",
+        )
+    )
 
 
 class _Hook:

@@ -120,7 +120,9 @@ def test_b3_before_a_tool(atom, row):
 
 def test_b3_a_missing_program_is_a_failure_and_no_refusal(atom):
     atom.json({"h": hook("python3 /nowhere/x.py")})
-    out = atom.pre()
+    made = atom.assemble()
+    assert [problem.cause for problem in made.problems] == ["/nowhere/x.py does not exist"]
+    out = atom.pre(engine=made.engine)
     assert (out.decision, out.failures[0].error_type) == (None, "FailedToStart")
 
 
