@@ -432,6 +432,7 @@ def test_plugins_are_read_where_they_are_named(claude):
     assert claude.tool(command="ls").decision is None
     claude.write("hookturn.yaml", f'dialects:\n  claude-code:\n    plugins: ["{root}"]\n')
     claude.trust()
+    claude.trust()  # of what the setting brought
     assert claude.tool(command="ls").reason == f"in {root}"
     assert claude.rows()["plugin-my plugin.PreToolUse.1.1"][0] == "loaded"
 
@@ -449,6 +450,7 @@ def test_a_plugins_hook_may_name_both_folders(claude):
     claude.write("hooks/hooks.json", {"hooks": hooks}, root)
     claude.write("hookturn.yaml", f'dialects:\n  claude-code:\n    plugins: ["{root}"]\n')
     claude.trust()
+    claude.trust()  # of what the setting brought
     missing = [text for text in words(claude.assemble().problems) if "does not exist" in text]
     assert len(missing) == 1
     assert "my plugin/none.sh" in missing[0]

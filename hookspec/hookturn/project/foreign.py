@@ -50,6 +50,10 @@ def left_to(agent: str, name: str, place: HookFile, settings: Mapping[str, Any])
     return place.layer in RUN_BY.get(agent, {}).get(name, ())
 
 
+SAID_BY = "said_by"
+"""Key beside a dialect's options: the layer whose file says them. A folder that a project names is not the user's."""
+
+
 class ForeignFile(Record):
     """One hook file of another agent, read.
 
@@ -108,7 +112,7 @@ def settings_of(survey: Survey, environ: Mapping[str, str]) -> dict[str, Any]:
             else:
                 good = _options(model, path, value, dialect(name).SETTINGS)
                 if counts:
-                    found[name] = good
+                    found[name] = {**good, SAID_BY: layer}
     return found
 
 

@@ -67,7 +67,9 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
         label = os.path.relpath(path, project) if inside else path
         data = os.path.join(folder, "plugins", "data", os.path.basename(root)) if folder else ""
         extra = {"project": project, "plugin_root": root, "plugin_data": data}
-        layer = "project" if inside else "user"
+        # What a project names, or where a folder of it leads, may change with the next pull.
+        own = os.path.isabs(os.path.expanduser(named)) and settings.get("said_by") != "project"
+        layer = "user" if own and not inside else "project"
         found.append(HookFile(path, label, layer, "json", f"plugin-{os.path.basename(root)}", root, extra))
     return found
 

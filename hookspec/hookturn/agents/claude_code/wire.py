@@ -72,9 +72,12 @@ class ClaudeWire(Wire):
             return
         from contextlib import suppress
 
-        with suppress(OSError):  # the hook may have removed it
-            with open(path, "rb") as file:
-                self._exports[session] = file.read(_LONGEST_EXPORTS).decode("utf-8", "replace")
+        from ...paths import open_private
+
+        # The hook may have removed it, or put something else there.
+        with suppress(OSError), open(open_private(path), "rb") as file:
+            self._exports[session] = file.read(_LONGEST_EXPORTS).decode("utf-8", "replace")
+        with suppress(OSError):
             os.unlink(path)
 
     def answers(self, entry: HookEntry, timing: Timing, event: Event, ctx: Any, ended: Ended) -> list[Answer]:
@@ -98,6 +101,8 @@ class ClaudeWire(Wire):
         if wrong:
             raise NoAnswer(wrong)
         if text and occasion.plain:
+            if occasion.blocks:
+                _check_noise(text, refusals=True)
             return [*_context(occasion, capped(text, ctx), timing, event, ctx), *given]
         _check_noise(text)
         return given
@@ -249,8 +254,12 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")
 
 
-def _check_noise(text: str) -> None:
+def _check_noise(text: str, *, refusals: bool = False) -> None:
     """Refuse text with a hook's JSON behind it: a banner of a shell makes a guard silent.
+
+    Parameters:
+        text: a command's output, which does not begin with JSON.
+        refusals: only JSON that refuses; other is text like any.
 
     Raises:
         NoAnswer: telling where the JSON is.
@@ -265,7 +274,8 @@ def _check_noise(text: str) -> None:
             data, _end = json.JSONDecoder().raw_decode(text, at)
         except (ValueError, RecursionError):
             data = {}
-        if isinstance(data, dict) and data.keys() & _KNOWN.keys():
+        meant = isinstance(data, dict) and data.keys() & _KNOWN.keys()
+        if meant and (not refusals or data.get("decision") == "block" or data.get("continue") is False):
             size = len(text[:at].encode("utf-8", "replace"))
             raise NoAnswer(
                 f"JSON found after {size} bytes of text ({shown(text[:40])!r}); print the JSON alone"
