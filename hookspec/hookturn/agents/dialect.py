@@ -127,3 +127,8 @@ class Reading:
     def __init__(self) -> None:
         self.entries: list[HookEntry] = []
         self.problems: list[Any] = []
+
+
+def plain_name(name: str) -> str:
+    """Return a tool's name without what agents spell differently: case, ``_``, ``-`` and blanks."""
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")

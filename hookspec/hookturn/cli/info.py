@@ -222,26 +222,20 @@ def _trusted(project: str, entries: list[HookEntry]) -> bool:
 def _wrong(entry: HookEntry, path: str, project: str, *, load: bool) -> str:
     """Return what keeps a hook from running, or an empty string. A module that may not be run is only read."""
     from ..agents.rolebox import config
-    from ..runners.module import read
+    from ..engine.capabilities import unlogged
     from ..spec.errors import RegistrationError
     from .output import hooks_at_work
 
     if not os.path.isfile(path):
         return f"{path} does not exist, so the hook cannot be registered"
-    try:
-        content = read(path)
-        if load:
-            with hooks_at_work():
+    if load:
+        try:
+            with hooks_at_work(), unlogged("custom-loader"):
                 config.make(entry, entry.config, {}, live=True)
-        elif entry.kind == "module":
-            compile(content, path, "exec", dont_inherit=True)
-    except RegistrationError as error:
-        return f"{error.cause}. {error.remedy}"
-    except SyntaxError as error:
-        return f"{path}:{error.lineno}: {error.msg}"
-    except (OSError, ValueError) as error:
-        return f"{path} cannot be read: {error}"
-    return "; ".join(wrong.cause for wrong in config.wrongs(entry, project))
+        except RegistrationError as error:
+            return f"{error.cause}. {error.remedy}"
+    wrongs = (wrong for wrong in config.wrongs(entry, project) if wrong.severity == "error")
+    return "; ".join(wrong.cause for wrong in wrongs)
 
 
 def _check(report: dict[str, Any], lock: dict[str, str], folder: str) -> bool:

@@ -201,19 +201,20 @@ def _places(event: ToolEvent) -> list[_Part]:
         inside = folder and path.startswith(folder)
         parts.append(_Part([path, path[len(folder) :]] if inside else [path]))
     if not parts and not event.command:
-        parts = [_Part([text]) for text in _strings(event.args)]
+        parts = [_Part([text]) for text in strings(event.args)]
     return parts
 
 
-def _strings(value: Any) -> Iterable[str]:
+def strings(value: Any) -> Iterable[str]:
+    """Yield every text in JSON-like data, but keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _strings(item)
+            yield from strings(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _strings(item)
+            yield from strings(item)
 
 
 def check_tool_pattern(pattern: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..dialect import plain_name
 from .tools import TOOLS
 
 TYPE_CHECKING = False
@@ -171,15 +172,11 @@ def names_of(event: Any) -> tuple[str, ...]:
         return (tool,)
     if event.mcp:
         return (tool, "__".join(("mcp", *event.mcp)))
-    plain = _plain(tool)
-    same = [name for name in TOOLS if _plain(name) in (plain, f"{plain}file")]
+    plain = plain_name(tool)
+    same = [name for name in TOOLS if plain_name(name) in (plain, f"{plain}file")]
     if same or event.kind not in ("bash", "read", "write", "fetch"):
         return (tool, *same)
     return (tool, *(name for name, row in TOOLS.items() if row.kind == event.kind))
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
 
 
 def tool_name(event: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...spec import tools
 from ...spec.errors import AnswerError
 from ...spec.record import thaw
+from ..dialect import plain_name
 from .tools import TOOLS
 
 TYPE_CHECKING = False
@@ -70,7 +71,7 @@ def _claudes(event: ToolEvent) -> tuple[str, ...]:
     if event.mcp:
         server, tool = event.mcp
         return (f"mcp__{server}__{tool}",)
-    plain = event.tool.lower().replace("_", "").replace("-", "").replace(" ", "")
+    plain = plain_name(event.tool)
     if event.kind in ("write", "search", "read") and plain in _BY_NAME:
         return _BY_NAME[plain]
     return _BY_KIND.get(event.kind, ())

@@ -13,9 +13,6 @@ from .tools import TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from ...spec.events import ToolEvent
 
 _RULE = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -65,7 +62,9 @@ class Condition:
             return any(self._fits_host(url) for url in event.urls)
         if event.paths and event.kind in ("read", "write", "search"):
             return any(self._fits_path(path, event.cwd) for path in event.paths)
-        return any(_glob(self.pattern, text) for text in _strings(Input(event).value))
+        from ...engine.match import strings
+
+        return any(_glob(self.pattern, text) for text in strings(Input(event).value))
 
     def _concerns(self, event: ToolEvent) -> bool:
         names = names_of(event)
@@ -129,17 +128,6 @@ def _fits_text(pattern: str, text: str) -> bool:
         if assignment is None:
             return False
         text = text[assignment.end() :]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _strings(item)
 
 
 def _glob(pattern: str, text: str) -> bool:

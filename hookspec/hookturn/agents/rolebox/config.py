@@ -9,7 +9,7 @@ from ...platform import agent_environ
 from ...runners.entry import HookEntry
 from ...spec.answers import STRATEGIES
 from ...spec.errors import did_you_mean
-from ..dialect import HookFile, Reading
+from ..dialect import HookFile, Reading, plain_name
 from . import roles
 from .roles import TIMING_OF, recognises
 
@@ -522,11 +522,7 @@ def _meant(tools: list[str], event: Any) -> bool:
         return True
     if tool in TOOLS:
         return False
-    return event.kind in tools or _plain(tool) in map(_plain, tools)
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
+    return event.kind in tools or plain_name(tool) in map(plain_name, tools)
 
 
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
