@@ -271,7 +271,17 @@ class Home:
         place.write_text(json.dumps(data, indent=2))
 
     def run(
-        self, program, script, *, prompt="please do the task", argv=None, env=None, limit=120, until=None
+        self,
+        program,
+        script,
+        *,
+        prompt="please do the task",
+        argv=None,
+        env=None,
+        limit=120,
+        until=None,
+        cwd=None,
+        webhook=("", ""),
     ):
         """Run the program once.
 
@@ -283,6 +293,8 @@ class Home:
             env: further variables.
             limit: seconds.
             until: a file to wait for after the program ended.
+            cwd: where it starts; default: the project.
+            webhook: (word, reason): what a webhook at ``WEBHOOK_PORT`` denies, and why.
         """
         space = network()
         if space is None:
@@ -295,11 +307,12 @@ class Home:
             json.dumps(
                 {
                     "argv": words,
-                    "cwd": str(self.project),
+                    "cwd": str(cwd or self.project),
                     "env": {**self.env, **program.env, **(env or {})},
                     "script": script,
                     "limit": limit,
                     "until": str(until) if until else "",
+                    "webhook": webhook,
                 }
             )
         )
@@ -325,6 +338,7 @@ class Outcome:
         seconds: how long it took.
         stdout, stderr: what it printed.
         requests: what the model was asked by the agent's own loop.
+        webhook: the commands that the webhook was asked about.
     """
 
     def __init__(self, result):
@@ -332,6 +346,7 @@ class Outcome:
         self.seconds = result["seconds"]
         self.stdout = result["stdout"]
         self.stderr = result["stderr"]
+        self.webhook = result["webhook"]
         self.all_requests = result["requests"]
         self.requests = [row["body"] for row in self.all_requests if "body" in row and not row["aside"]]
 

@@ -14,16 +14,19 @@ import time
 from pathlib import Path
 
 from model_server import FakeModel
+from webhook_server import Webhook
 
 PORT = 8765
 """Free for certain: the network belongs to this run alone."""
+
+WEBHOOK_PORT = 8766
 
 URL = f"http://127.0.0.1:{PORT}"
 
 
 def main(job_file, result_file):
     job = json.loads(Path(job_file).read_text())
-    with FakeModel(job["script"], PORT) as model:
+    with FakeModel(job["script"], PORT) as model, Webhook(*job["webhook"], WEBHOOK_PORT) as webhook:
         begun = time.monotonic()
         process = subprocess.Popen(
             job["argv"], cwd=job["cwd"], env=job["env"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -43,6 +46,7 @@ def main(job_file, result_file):
             time.sleep(0.05)
         requests = list(model.requests)
     result = {"code": code, "seconds": seconds, "stdout": out, "stderr": err, "requests": requests}
+    result["webhook"] = webhook.asked
     Path(result_file).write_text(json.dumps(result))
 
 
