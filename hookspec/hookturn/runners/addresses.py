@@ -178,6 +178,12 @@ def plain(address: Address) -> Address:
     return mapped if mapped is not None else address
 
 
+def loopback(host: str) -> Address | None:
+    """Return the loopback's address for a name that means it everywhere, or None. Source: RFC 6761, 6.3."""
+    last = host.removesuffix(".").rpartition(".")[2]
+    return IPv4Address("127.0.0.1") if last == "localhost" else None
+
+
 def is_public(address: Address) -> bool:
     """Tell whether an address is one of the open internet, and leads to no other one."""
     address = plain(address)

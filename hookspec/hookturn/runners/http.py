@@ -15,7 +15,7 @@ from io import BufferedReader, RawIOBase
 from threading import Lock, Thread
 from time import monotonic
 
-from .addresses import Forbidden, Network, Url, plain
+from .addresses import Forbidden, Network, Url, loopback, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,9 +134,10 @@ def send(
             addresses = line.resolve(url)
             network.check(url, addresses)
             line.connect(addresses, url.port)
-        else:  # the proxy resolves the name; an address in the URL is checked even so
-            if url.address is not None:
-                network.check(url, [url.address])
+        else:  # the proxy resolves the name; what is certain of it without asking is checked even so
+            known = url.address if url.address is not None else loopback(url.host)
+            if known is not None:
+                network.check(url, [known])
             line.connect(line.resolve(via), via.port)
         target = url.target
         if via is not None and url.scheme == "https":
@@ -162,6 +163,9 @@ def _read(line: _Line, method: str) -> Reply:
     try:
         line.at("waiting for the answer", LONGEST_HEAD)
         response.begin()
+        while 100 < response.status < 200 and response.status != 101:  # 102, 103: the answer comes behind it
+            response.headers = None  # type: ignore[assignment]  # else nothing more is read
+            response.begin()
         if line.ended:  # http.client takes a head that is cut off for a whole one
             raise IncompleteRead(b"")
         fields = response.msg.items()
