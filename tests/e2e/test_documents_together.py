@@ -273,3 +273,47 @@ def test_a_missing_script_is_loud_and_no_deny(docs):
     problems = docs.run("check", code=1)["problems"]
     files = {item["file"] for item in problems if item["severity"] == "error"}
     assert files == {".claude/settings.json", ".hooks.json", ".atomcode/hooks/hooks.toml"}
+
+
+# -- failing closed -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["crash", "exit code", "missing"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_any_dialects_hook_can_fail_closed(docs, how, closed):
+    broken = {"crash": "kill -9 $$", "exit code": "exit 3", "missing": "tools/gone.sh"}[how]
+    code = {
+        "crash": "def on_tool_before(ctx): 1/0\n",
+        "exit code": "raise SystemExit(3)\n",
+    }
+    if how in code:
+        docs.write("r.py", code[how])
+    files = {
+        "claude-code": (".claude/settings.json", claude(broken)),
+        "atomcode": (".hooks.json", {"hooks": {"atom": named(broken)}}),
+        "rolebox": (
+            "role.yaml",
+            "name: r\nprompt: p\nhooks:\n  custom:\n  - {name: role, events: [tool.execute.before], module: r.py, filter: {tools: [bash]}}\n",
+        ),
+    }
+    names = {"claude-code": "claude-code.project.PreToolUse.1.1", "atomcode": "atom", "rolebox": "role"}
+    for dialect, (path, content) in files.items():
+        docs.write(path, content)
+        pattern = "*" if dialect == "claude-code" else names[dialect]
+        docs.write(
+            "hookturn.yaml",
+            f'dialects: {{{dialect}: {{fail_closed: ["{pattern if closed else "other"}"]}}}}\n',
+        )
+        docs.call("trust", "--yes", code=1 if how == "missing" and dialect == "rolebox" else 0)
+        out = docs.bash()
+        assert (out["decision"], names[dialect] in out["reason"]) == (
+            ("deny", True) if closed else (None, False)
+        ), dialect
+        assert docs.fire("pre_tool_execution", tool="read", args={})["decision"] is None
+        (docs.folder / path).unlink()
+
+
+def test_fail_closed_takes_names(docs):
+    docs.write("hookturn.yaml", "dialects: {atomcode: {fail_closed: yes please}}\n")
+    (problem,) = [item for item in docs.run("check", code=1)["problems"] if item["severity"] == "error"]
+    assert "expected a list of hooks' names or globs" in problem["cause"]

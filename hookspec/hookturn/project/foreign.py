@@ -54,6 +54,17 @@ SAID_BY = "said_by"
 """Key beside a dialect's options: the layer whose file says them. A folder that a project names is not the user's."""
 
 
+def _patterns(value: Any) -> str:
+    """Return what is wrong with the option ``fail_closed``, or an empty string."""
+    if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
+        return ""
+    return "expected a list of hooks' names or globs"
+
+
+COMMON: dict[str, Any] = {"fail_closed": _patterns}
+"""Options that every dialect has. ``fail_closed``: hooks whose failure is a Deny, for no other agent's format can say so."""
+
+
 class ForeignFile(Record):
     """One hook file of another agent, read.
 
@@ -110,7 +121,7 @@ def settings_of(survey: Survey, environ: Mapping[str, str]) -> dict[str, Any]:
                     path, f"expected true, false or settings, got {show(value)}", "Write true, say."
                 )
             else:
-                good = _options(model, path, value, dialect(name).SETTINGS)
+                good = _options(model, path, value, {**dialect(name).SETTINGS, **COMMON})
                 if counts:
                     found[name] = {**good, SAID_BY: layer}
     return found

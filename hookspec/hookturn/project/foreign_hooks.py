@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ..agents.installing import calls_bridge
+from ..engine.match import glob_match
 from ..runners.entry import OUTSIDE
 from ..spec.errors import RegistrationError
 from . import discovery
 from .configured import pinned
 from .foreign import ForeignFile, dialect, key_of
-from .model import MODES, PluginEntry, normal
+from .model import FILTER, MODES, PluginEntry, normal
 from .problems import Problem
 from .setup import SetUp
+from .standins import refusal
 from .survey import DISABLE, ONLY_LIVE, REVIEW, Row
 
 TYPE_CHECKING = False
@@ -100,6 +102,8 @@ class ForeignHooks(SetUp):
         if "mode" not in options and self.has_mode(entry.layer):
             mode = self.survey.models[entry.layer].settings["mode"]
             options.update({"mode": mode} if mode == MODES[1] else {})
+        if self._fails_closed(entry):
+            options["on_failure"] = "deny"
         config: Any = dict(entry.config)
         layer = entry.layer
         wrong: list[Wrong] = []
@@ -116,11 +120,26 @@ class ForeignHooks(SetUp):
             self._problem(entry, error.cause, error.remedy)
             self._row(entry, "failed", error.cause)
             self.refused(name, error.cause, error.remedy)
+            if options.get("on_failure") == "deny" and options.get("mode") != MODES[1]:
+                self._refuse(entry, error)
             return
         for doubt in module.wrongs(entry, self.survey.root):
             self._problem(entry, doubt.cause, doubt.remedy, doubt.severity)
         dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
         self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks, name)
+
+    def _fails_closed(self, entry: HookEntry) -> bool:
+        patterns = self.survey.dialects[entry.dialect].get("fail_closed", ())
+        return any(glob_match(pattern, entry.name) for pattern in patterns)
+
+    def _refuse(self, entry: HookEntry, error: RegistrationError) -> None:
+        """Let a hook that could not be set up and fails closed deny what concerns it."""
+        reason = (
+            f"the hook {entry.name} ({entry.source}) could not be started and fails closed: {error.cause}"
+        )
+        plugin = refusal(entry.name, reason, error.remedy.rstrip("."), self.survey.timings, entry.timings)
+        options = {key: value for key, value in entry.options.items() if key in (*FILTER, "condition")}
+        self.register_own(plugin, entry.name, source=entry.source, layer=entry.layer, options=options)
 
     def _builtin(self, entry: HookEntry, wrong: list[Wrong]) -> tuple[Any, Any]:
         """Return the builtin plugin that an entry switches on, and its settings."""
