@@ -106,12 +106,18 @@ def test_what_would_run_is_shown(scripted):
         ("for x in hooks/*.sh; do sh $x; done", ["hooks/own.sh"]),
         ("sh /*/*/*/*/*/*/*/*/*.sh */own.sh", []),
         ("date >> rules.json", []),
+        ("npm run -s hook", ["package.json"]),
+        ("[make, -s, hook]", ["Makefile"]),
+        ("[python3, -m, guard]", ["guard.py"]),
+        ("python3 -m checks.one", ["checks/one.py"]),
+        ("python3 -m checks", ["checks/__init__.py"]),
         ("hooks/own.sh | python3 'hooks/no_force.py';cat < rules.json", ["hooks/own.sh", "hooks/no_force.py", "rules.json"]),
         ("'it is an \"open quote in rules.json'", ["rules.json"]),
     ],
 )  # fmt: skip
 def test_which_files_trust_covers(scripted, run, files):
-    for name in ("rules.json", "hooks/own.sh", "x=rules.json"):
+    others = ("package.json", "Makefile", "guard.py", "checks/__init__.py", "checks/one.py")
+    for name in ("rules.json", "hooks/own.sh", "x=rules.json", *others):
         scripted.write(name, "x")
     scripted.config(guard(run if run[0] in "['" and run[-1] in "]'" else f'"{run}"'))
     (declaration,) = scripted.survey().declarations

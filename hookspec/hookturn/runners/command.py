@@ -148,8 +148,20 @@ def files(entry: HookEntry, project: str) -> list[str]:
         if path not in found and (anyway or _lies_in(path, root)):
             found.append(path)
 
+    def add_unnamed(words: list[str]) -> None:
+        for before, word in zip(["", *words], words, strict=False):
+            names = _UNNAMED.get(os.path.basename(word), ())
+            if before == "-m":
+                module = word.replace(".", os.sep)
+                names = (f"{module}.py", *(os.path.join(module, part) for part in _OF_PACKAGE))
+            for name in names:
+                path = os.path.join(project, name)
+                if "\0" not in name and os.path.isfile(path):
+                    add(path)
+
     def add_line(line: str, depth: int = 0) -> None:
         words = _shell_words(line)
+        add_unnamed(words)
         folders = [entry.base_dir, project, *_line_folders(words, (entry.base_dir, project))]
         for before, word in zip(["", *words], words, strict=False):
             if before in _WRITES_TO or "\0" in word:  # what the line only writes changes each time
@@ -167,6 +179,7 @@ def files(entry: HookEntry, project: str) -> list[str]:
         add_line(entry.run)
         return found
     argv = list(entry.run)
+    add_unnamed(argv)
     if os.sep in argv[0]:
         add(_beside(entry, argv[0]))
     at = find_script(argv)
@@ -183,6 +196,18 @@ def files(entry: HookEntry, project: str) -> list[str]:
 
 _WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&")
 
+
+_UNNAMED = {
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "rake": ("Rakefile",),
+    "deno": ("deno.json", "deno.jsonc"),
+}
+"""Program -> files of the folder it runs in that say what it runs."""
+
+_OF_PACKAGE = ("__init__.py", "__main__.py")
 
 _DEEPEST = 2
 """How deep lines may stand in words of lines."""
