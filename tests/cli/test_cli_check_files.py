@@ -260,3 +260,14 @@ def test_one_thing_is_told_once(cli):
 def test_trust_names_hooks_of_other_agents_by_their_own_names(cli):
     cli.write(".hooks.json", json.dumps({"hooks": {"deny:rm": {"event": "Stop", "command": "ls -l"}}}))
     assert "  new: deny:rm (atomcode) runs the shell line `ls -l` at Stop (.hooks.json:1)" in cli("trust").out
+
+
+def test_secrets_in_commands_and_rules_are_told_to_nobody(cli):
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
+    groups = [{"matcher": f"a|{token}", "hooks": [{"type": "command", "command": f"no-such {token}"}]}]
+    cli.write(".claude/settings.json", json.dumps({"hooks": {"PreToolUse": groups}}))
+    for words in (["check"], ["trust"], ["trust", "--yes"], ["plugins"], ["hooks"], ["check"]):
+        for more in ([], ["--json"]):
+            ran = cli(*words, *more)
+            assert token not in ran.out + ran.err, words
+    assert "[REDACTED:" in ran.out

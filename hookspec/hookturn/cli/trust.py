@@ -107,12 +107,16 @@ def _dropped_rules(survey: Survey) -> list[str]:
 
 
 def _show(survey: Survey, waiting: list[Pending], dropped: list[str]) -> None:
+    from ..project.problems import without_secrets
+
     say(f"{paint(clean(survey.root), 'bold')}")
     for item in waiting:
         declaration = item.declaration
         where = f" ({clean(declaration.source)})" if declaration.source else ""
         state = "new" if item.state == "untrusted" else item.state
-        say(f"  {paint(state, 'yellow')}: {clean(_title(declaration))} {clean(declaration.what)}{where}")
+        say(
+            f"  {paint(state, 'yellow')}: {clean(_title(declaration))} {clean(without_secrets(declaration.what))}{where}"
+        )
         for file, digest in declaration.files.items():
             say(f"    {clean(file)}  {f'sha256 {digest}' if digest else 'cannot be read'}")
     for rule in dropped:

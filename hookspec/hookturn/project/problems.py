@@ -38,11 +38,14 @@ class Problem(Record):
             where += f":{self.line}:{self.column}"
         parts = [part for part in (where, self.path, self.cause) if part]
         text = ": ".join(parts)
-        return printable(f"{text}. {self.remedy}" if self.remedy else text)
+        return printable(without_secrets(f"{text}. {self.remedy}" if self.remedy else text))
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields."""
-        return {name: getattr(self, name) for name in self._fields}
+        """Return all fields, texts without secrets."""
+        fields = {name: getattr(self, name) for name in self._fields}
+        for name in ("path", "cause", "remedy"):
+            fields[name] = without_secrets(fields[name])
+        return fields
 
 
 def show_path(path: Path) -> str:
@@ -56,6 +59,17 @@ def show_path(path: Path) -> str:
         else:
             text += f"[{show(part)}]"
     return text
+
+
+def without_secrets(text: str) -> str:
+    """Return a message without the secrets that people write into commands and rules."""
+    import re
+
+    if re.search(r"[\w-]{16}", text) is None:  # no secret is shorter; most messages need no rules
+        return text
+    from ..redact import redact
+
+    return redact(text)
 
 
 def printable(text: str) -> str:

@@ -17,7 +17,7 @@ from ..engine.match import Rule
 from ..spec.errors import AnswerError
 from ..spec.record import Record
 from .model import FILTER
-from .problems import Problem
+from .problems import Problem, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Declaration(Record):
         """Return what ``hookturn trust --json`` shows."""
         return {
             "key": self.key,
-            "what": self.what,
+            "what": without_secrets(self.what),
             "source": self.source,
             "files": dict(self.files),
             "digest": self.digest,
