@@ -216,3 +216,16 @@ def test_no_path_is_made_from_a_hostile_lock_file(home, run, row):
     code, _, err = run("info", "careful")
     assert code == 1
     assert "is not installed" in err
+
+
+def test_an_untrusted_role_has_nothing_of_the_environment_printed(tmp_path, monkeypatch, capsys):
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    word = '"{env:ROLE_SECRET}"'
+    hook = f"{{name: {word}, events: [event], module: {word}, config: {{a: {word}}}}}"
+    (project / "role.yaml").write_text(f"name: x\nprompt: y\nhooks:\n  custom:\n    - {hook}\n")
+    monkeypatch.setenv("ROLE_SECRET", "s3cr3t-value")
+    main(["info", "--project", str(project), str(project / "role.yaml"), "--check"])
+    said = "".join(capsys.readouterr())
+    assert "{env:ROLE_SECRET}" in said
+    assert "s3cr3t" not in said

@@ -192,10 +192,14 @@ def _hooks(entries: list[HookEntry], project: str, place: HookFile, *, check: bo
         if entry.kind == "plugin":
             continue
         path = config.module_path(entry)
+        name, module = entry.extra["name"], entry.run
+        if not trusted:  # as written: nobody's file has the environment printed
+            name, module = entry.declared.get("name", name), entry.declared["module"]
+            path = path if module == entry.run else os.path.join(entry.base_dir, module)
         row = {
-            "name": entry.extra["name"],
+            "name": name,
             "events": list(entry.extra["events"]),
-            "module": entry.run,
+            "module": module,
             "path": path,
             "exists": os.path.isfile(path),
         }
