@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 
 import pytest
@@ -135,6 +136,39 @@ def test_a_round_looks_at_each_of_many_deliveries_once(state, monkeypatch):
     made._known = {file: ("other", time.time() + 60) for file in files}
     made._send_due()
     assert Name.hashed < 20 * len(files)
+
+
+def test_an_engine_that_opens_while_another_closes_is_served(serve, remote, monkeypatch):
+    """Its event comes when the courier was told to stop and has not yet."""
+    server = serve()
+    first = remote(server, observe=True)
+    stopping, opened = threading.Event(), threading.Event()
+    whole = courier.Courier._round
+
+    def slow(made):
+        found = whole(made)
+        if stopping.is_set():
+            return found
+        stopping.set()
+        assert opened.wait(20)
+        return found
+
+    monkeypatch.setattr(courier.Courier, "_round", slow)
+    monkeypatch.setattr(courier, "FLUSH", 0.05)
+    first.fire()
+    assert stopping.wait(20)
+    closing = threading.Thread(target=first.engine.close)
+    closing.start()
+    until(lambda: first.plugin.webhook._courier is None and not courier_of(first)._webhooks)
+    second = remote(server, observe=True)
+    second.fire()
+    opened.set()
+    closing.join(20)
+    server.wait(2)
+
+
+def courier_of(hook):
+    return courier.courier_of(hook.plugin.webhook._state_dir)
 
 
 def test_events_of_a_project_whose_spool_is_a_link_go_nowhere_else(remote, serve, state, tmp_path):

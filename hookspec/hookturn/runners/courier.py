@@ -147,9 +147,12 @@ class Courier:
                         self._changed.wait(min(wait or 0.0, _LONGEST_WAIT))
         finally:
             with self._changed:
+                late = self._news and bool(self._webhooks)  # somebody came when we were to stop already
                 self._thread = None
                 self._news = self._due = False
                 self._close_pipe()
+                if late:
+                    self._wake()
                 self._changed.notify_all()
 
     def _round(self) -> float | None:
