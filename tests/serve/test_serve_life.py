@@ -251,3 +251,24 @@ def test_a_foreign_client_is_not_answered(home):
             sock.sendall(junk)
             assert sock.recv(100) == b""
     assert home.status()["running"] is True
+
+
+@pytest.mark.parametrize("for_the_user_only", [False, True])
+def test_a_checkouts_own_hookturn_is_never_run(tmp_path, monkeypatch, for_the_user_only):
+    """The process begins in the folder in which the agent works, which may be anybody's checkout."""
+    import site
+    import subprocess
+    import sys
+
+    import hookturn
+    from hookturn.serve import start
+
+    (tmp_path / "hookturn.py").write_text("print('the checkout was run')\n")
+    if for_the_user_only:
+        root = str(Path(hookturn.__file__).parents[1])
+        monkeypatch.setattr(site, "getusersitepackages", lambda: root)
+    done = subprocess.run(
+        [sys.executable, "-I", *start._hookturn(), "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("hookturn "), done
+    assert "-m" not in start._hookturn() or not for_the_user_only

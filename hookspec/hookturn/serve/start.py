@@ -101,7 +101,7 @@ def start(path: str, *, idle: float | None = None) -> int | None:
 
 
 def _spawn(path: str, lock: int, idle: float | None) -> int:
-    argv = [sys.executable, *_flags(), "-m", "hookturn", "serve", "--foreground"]
+    argv = [sys.executable, "-I", *_hookturn(), "serve", "--foreground"]
     argv += ["--socket", path, "--lock-fd", str(LOCK_FD)]
     if idle is not None:
         argv += ["--idle", str(idle)]
@@ -136,9 +136,20 @@ def _targets(high: list[int]) -> list[tuple[int, int]]:
     return [(nothing, 0), (log, 1), (log, 2), (lock, LOCK_FD)]
 
 
-def _flags() -> list[str]:
-    """Return the interpreter's flags: isolated, unless hookturn is installed for this user only."""
+def _hookturn() -> list[str]:
+    """Return the words after ``python -I`` that run hookturn, also where it is installed for this user only.
+
+    Never without ``-I``: the folder that the agent works in may hold a ``hookturn.py``.
+    """
     import site
 
     mine = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return [] if mine == site.getusersitepackages() else ["-I"]
+    if mine != site.getusersitepackages():
+        return ["-m", "hookturn"]
+    return ["-c", _OF_THE_USER, mine]
+
+
+_OF_THE_USER = (
+    "import site, sys; site.addsitedir(sys.argv.pop(1)); "
+    "from runpy import run_module; run_module('hookturn', run_name='__main__', alter_sys=True)"
+)
