@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import shlex
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -284,6 +280,7 @@ def test_with_a_guard_http_leaves_what_decides_to_commands(user):
 def test_an_agent_in_a_sub_folder_has_the_projects_hooks(user, program):
     user = user(program)
     user.scope = ("--user",)
+    user.settings(plugins=NO_PLUGINS)
     user.install()
     (user.project / "hookturn.yaml").write_text('permissions: {deny: ["bash(touch danger.txt)"]}\n')
     sub = user.project / "a folder/deeper"
@@ -292,3 +289,5 @@ def test_an_agent_in_a_sub_folder_has_the_projects_hooks(user, program):
     assert (sub / "fine.txt").exists() and not (sub / "danger.txt").exists()
     assert [row["timing"] for row in user.audit if row.get("decision") == "deny"]
     assert not (sub / ".hookturn").exists()
+    (found,) = user.doctor()["installations"]
+    assert found["state"] == "ok" and found["calls"]

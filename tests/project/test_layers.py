@@ -208,6 +208,13 @@ def test_a_variable_that_names_no_folder_is_ignored(project, monkeypatch):
         assert project_root(environ={"CLAUDE_PROJECT_DIR": value}) == str(project.folder)
 
 
+def test_an_agent_started_in_a_sub_folder_is_in_the_project(project):
+    project.write("hookturn.yaml", "mode: enforce\n")
+    below = project.folder / "a/b"
+    below.mkdir(parents=True)
+    assert project_root(environ={"CLAUDE_PROJECT_DIR": str(below)}) == str(project.folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's folder")
 def test_another_users_folder_is_no_root(project):
     project.config("")

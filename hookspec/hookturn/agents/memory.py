@@ -63,15 +63,17 @@ def _file(memory: Path, folder: str) -> Path:
 
 
 def remember(memory: Path, place: Place, event: str, engine: Engine) -> None:
-    """Note what fails closed in a project, and that an event was really called (``last_calls`` tells)."""
+    """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``)."""
     import json
     import os
 
     from ..paths import private_dir, write_private
 
     closed = {timing: who for timing in TIMINGS if (who := strict(engine, (timing,)))}
-    path = _file(memory, place.project or place.cwd)
-    calls = path.with_suffix("") / place.agent
+    folder = place.project or place.cwd
+    path = _file(memory, folder)
+    # Who asks for calls asks by the project's root; agents are started in sub folders, too.
+    calls = _file(memory, engine.project_dir or folder).with_suffix("") / place.agent
     try:
         content = json.dumps(closed).encode()
         if _content(path) != content:

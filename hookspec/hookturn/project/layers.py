@@ -82,11 +82,12 @@ def project_root(
 
     Parameters:
         start: a folder in the project; None asks the agent's project variable, then the current folder.
+            Agents name there the folder that they were started in, which may lie below the root.
         environ: the agent's environment; default: the process's own.
 
     Returns:
         ``start`` or the nearest folder above it that the user owns and that holds a hookturn
-        configuration or ``.git``; without one, ``start`` itself. An agent's variable names the root exactly.
+        configuration or ``.git``; without one, ``start`` itself.
     """
     import os
 
@@ -94,8 +95,10 @@ def project_root(
         for name in PROJECT_VARIABLES:
             value = (environ if environ is not None else os.environ).get(name, "")
             if os.path.isabs(value) and os.path.isdir(value):
-                return os.path.abspath(value)
-        start = os.getcwd()
+                start = value
+                break
+        else:
+            start = os.getcwd()
     folder = first = os.path.abspath(start)
     if not os.path.isdir(folder):
         return first
