@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from errno import ELOOP, ENXIO
-from time import time_ns
 
 from . import platform
 
@@ -246,7 +245,6 @@ def write_private(
     *,
     base: str | os.PathLike[str] | None = None,
     durable: bool = False,
-    exact_time: bool = False,
 ) -> None:
     """Replace a file's content at once: readers see the old content or the new, never a part. Mode 0600.
 
@@ -255,8 +253,6 @@ def write_private(
         data: the whole content.
         base: as for ``open_private``.
         durable: bring it to the disk before it takes the old file's place.
-        exact_time: set its time of change to the nanosecond: of itself it is one of the last few milliseconds,
-            which two contents may share.
 
     Raises:
         UnsafePathError: when the file, or a folder between it and the base, is a symbolic link.
@@ -270,9 +266,6 @@ def write_private(
     try:
         try:
             write_all(fd, data)
-            if exact_time:
-                now = time_ns()
-                os.utime(temporary if os.name == "nt" else fd, ns=(now, now))
             if durable:
                 os.fsync(fd)
         finally:

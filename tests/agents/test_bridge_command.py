@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from claude_answers import check
 
+from hookturn.engine.journal import Journal
+
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
 PRE = json.loads((CAPTURES / "PreToolUse.json").read_text())
 
@@ -51,6 +53,12 @@ def project(tmp_path, monkeypatch):
         if name.startswith(("CLAUDE", "COPILOT", "GEMINI", "QWEN")):
             monkeypatch.delenv(name)
     return folder
+
+
+def stored(path):
+    """Return the state of a session."""
+    with Journal(path, path.parents[2]) as data:
+        return data
 
 
 def call(project, payload, *words, agent=("claude-code",), stdin=True, **environ):
@@ -230,8 +238,8 @@ def test_separate_processes_share_turns_context_and_calls(project):
     assert send("PostToolBatch") == ""
     send("Stop")
     assert send("UserPromptSubmit") == ""
-    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.json")
-    assert json.loads(state.read_text())["turn"] == 2
+    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.jsonl")
+    assert stored(state)["turn"] == 2
     assert state.stat().st_mode & 0o777 == 0o600
     send("SessionEnd")
 
@@ -251,8 +259,8 @@ def test_parallel_calls_of_one_session_lose_nothing(project):
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(one, range(count))) == [bool(number % 2) for number in range(count)]
-    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.json")
-    data = json.loads(state.read_text())
+    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.jsonl")
+    data = stored(state)
     assert data["turn"] == 1
     turn = data["turns"][""]
     assert not turn["open"]
@@ -287,6 +295,6 @@ def test_a_bridge_that_is_killed_at_any_moment_harms_no_later_call(project):
     denies = {row["call_id"] for row in trail if row.get("decision") == "deny"}
     assert {f"toolu_{number}" for number in range(25)} <= denies
     assert len(posts) == len(set(posts))
-    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.json")
-    assert not json.loads(state.read_text())["turns"]
+    (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.jsonl")
+    assert not stored(state)["turns"]
     assert not list(state.parent.glob("*.damaged"))

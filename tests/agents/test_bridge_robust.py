@@ -309,9 +309,10 @@ def test_a_memory_folder_that_cannot_be_written_changes_no_answer(tmp_path):
 def test_a_damaged_session_state_is_put_aside(tmp_path):
     caller = Caller(tmp_path, plugin(answer=Deny("no")))
     caller(PRE)
-    (path,) = (tmp_path / "state/runs").rglob("session.json")
-    path.write_bytes(b'{"turns": ')
+    (path,) = (tmp_path / "state/runs").rglob("session.jsonl")
+    path.write_bytes(b'{"turns": \n')
     assert denies(caller({**PRE, "tool_use_id": "toolu_2"}))
+    assert path.with_suffix(".damaged").exists()
 
 
 def test_calls_that_could_not_be_answered_are_noted_for_doctor(closed):

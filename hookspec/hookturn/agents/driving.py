@@ -174,19 +174,16 @@ class Course:
         """Whether the session was started just now by an event that overtook the one of its start."""
         from time import time
 
-        return time() - (self._host_read("supplied") or 0) < _OVERTAKING
+        return time() - (self._host_value("supplied") or 0) < _OVERTAKING
 
     def _wait(self) -> None:
         """Wait for a parallel call that is starting the session: its hooks may block it."""
         from time import monotonic, sleep, time
 
-        while time() - (self._host_read("starting") or 0) < _STARTING:
+        while time() - (self._host_value("starting") or 0) < _STARTING:
             if self._until is not None and monotonic() > self._until - _SPARE:
                 return
             sleep(_LOOK)
-
-    def _host_read(self, name: str) -> Any:
-        return self.session.values().get("host", {}).get(name)
 
     def _session_end(self) -> None:
         session = self.session
@@ -423,12 +420,7 @@ class Course:
 
     def _runs_as_it_was(self, call_id: str) -> None:
         """Undo the change of arguments that the agent does not take, so that the call's end tells what ran."""
-        from ..spec.record import jsonable
-
-        with self.session.values() as data:
-            opened = data["turns"].get(self.moment.agent_id, {"open": {}})["open"].get(call_id)
-            if opened is not None:
-                opened["args"] = jsonable(self.moment.args)
+        self.session.amend_call(call_id, self.moment.args, self.moment.agent_id)
 
     def _permission(self) -> None:
         turn, moment, said = self._turn(), self.moment, self.said
@@ -460,19 +452,18 @@ class Course:
 
         kind = lookup(self._tools, self.moment.tool).kind
         wanted = [value for value in self.moment.args.values() if isinstance(value, str) and value]
-        with self.session.values() as data:
-            turn = data.get("turns", {}).get(self.moment.agent_id, {"open": {}})
-            found = [
-                (sum(value in call["args"].values() for value in wanted), call_id)
-                for call_id, call in turn["open"].items()
-                if lookup(self._tools, call["tool"]).kind == kind
-            ]
+        turn = self.session.values().get("turns", {}).get(self.moment.agent_id, {"open": {}})
+        found = [
+            (sum(value in call["args"].values() for value in wanted), call_id)
+            for call_id, call in list(turn["open"].items())
+            if lookup(self._tools, call["tool"]).kind == kind
+        ]
         most, call_id = max(found, key=lambda row: row[0], default=(0, ""))
         return call_id if most else ""
 
     def _was_asked(self, call_id: str) -> bool:
-        with self.session.values() as data:
-            calls = [turn["open"].get(call_id) for turn in data.get("turns", {}).values()]
+        turns = self.session.values().get("turns", {})
+        calls = [turn["open"].get(call_id) for turn in list(turns.values())]
         return any(call is not None and call.get("decision") == "ask" for call in calls)
 
     def _tool_end(self) -> None:
@@ -595,8 +586,7 @@ class Course:
         return _Host(self.session)
 
     def _host_value(self, name: str) -> Any:
-        with self._host() as host:
-            return host.get(name)
+        return self.session.values().get("host", {}).get(name)
 
 
 class _Host:

@@ -17,9 +17,10 @@ from ..spec.errors import EventError, LifecycleError
 from ..spec.record import freeze, jsonable, thaw
 from .approval import read
 from .fold import Vote, message
+from .history import KEPT_CALLS
 from .outcome import Outcome, describe
 from .results import Call, End, Prompt, Response, ToolResult
-from .session_state import KEPT_CALLS, KEPT_ROWS, add_usage
+from .session_state import add_usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -456,18 +457,20 @@ class Lifecycle:
         call = Call(call_id, tool, freeze(dict(args)))
         turn = self.turn_of(agent_id)
         self.engine.check_nesting()  # before anything is begun that could not be ended
-        with self.state.change() as data:
+        change = self.state.change()
+        with change as data:
             stored = self._stored(data, agent_id)
             opened = stored["open"].get(call_id)
             if call_id in stored["closed"] or (opened is not None and opened.get("decided")):
                 return self._again(call, stored)
             if opened is None:  # else who began it never came to a decision
-                stored["open"][call_id] = {
+                about = {
                     "tool": tool,
                     "args": self.state.plain(call.args),
                     "begun": self.time if self.time is not None else now(),
                     "clock": perf_counter(),
                 }
+                change.change(["open", agent_id, call_id, about])
         self._made[call_id] = call
         if mcp is not None:
             self._mcp[call_id] = mcp
@@ -479,10 +482,7 @@ class Lifecycle:
             raise
         call.decided = True
         if call.go or call.decision == "ask":
-            with self.state.change() as data:
-                opened = self._stored(data, agent_id)["open"].get(call_id)
-                if opened is not None:
-                    opened["decided"] = True
+            self._opened(agent_id, call_id, decided=True)
         else:
             status = "replied" if call.replied else "denied"
             value = call.reply if call.replied else call.message
@@ -549,10 +549,7 @@ class Lifecycle:
             if out.rewrites:
                 call.args = out.event.args  # type: ignore[attr-defined]
                 call.rewritten_by = list(dict.fromkeys(change.by for change in out.rewrites))
-                with self.state.change() as data:
-                    opened = self._stored(data, agent_id)["open"].get(call.call_id)
-                    if opened is not None:
-                        opened["args"] = self.state.plain(call.args)
+                self._opened(agent_id, call.call_id, args=self.state.plain(call.args))
             if out.denied:
                 if out.decision == "block":
                     self._block(agent_id, out)
@@ -571,10 +568,7 @@ class Lifecycle:
             return
         if self.can_prompt:
             call.decision = "ask"
-            with self.state.change() as data:
-                opened = self._stored(data, turn["agent_id"])["open"].get(call.call_id)
-                if opened is not None:
-                    opened["decision"] = "ask"
+            self._opened(turn["agent_id"], call.call_id, decision="ask")
         else:
             reason = f"{out.reason} (asked by {out.by}, and there is nobody to ask)"
             vote = Vote("deny", out.by, reason)
@@ -674,7 +668,8 @@ class Lifecycle:
             result = freeze(result)
         except EventError:  # nested too deep for an event; what the tool did still has its post
             result = freeze(jsonable(result))
-        with self.state.change() as data:
+        change = self.state.change()
+        with change as data:
             turns = data.get("turns", {})
             if call_id not in turns.get(agent_id, {}).get("open", {}):
                 # A bridge may not know which agent's turn the call belongs to.
@@ -685,18 +680,17 @@ class Lifecycle:
             closed = turn["closed"].get(call_id)
             if closed is not None:
                 return _result_again(call_id, closed, args or {})
-            opened = turn["open"].pop(call_id, None)
+            opened = turn["open"].get(call_id)
             if opened is None:
                 if not tool:
                     raise LifecycleError(
                         f"no tool call {call_id!r} was begun; give its tool and args to end it"
                     )
                 opened = {"tool": tool, "args": dict(args or {}), "begun": now(), "clock": perf_counter()}
-            row = turn["closed"][call_id] = {"tool": opened["tool"], "status": status, "by": by}
+            row = {"tool": opened["tool"], "status": status, "by": by}
             if status in ("denied", "replied"):  # what the host got instead of a result, should it ask again
                 row["value"], row["reason"] = self.state.plain(result), reason
-            if len(turn["closed"]) > KEPT_CALLS:
-                del turn["closed"][next(iter(turn["closed"]))]
+            change.change(["close", agent_id, call_id, row])
         call = made or Call(call_id, opened["tool"], freeze(opened["args"]))
         if duration is None:
             ran = status not in ("denied", "replied")
@@ -728,13 +722,10 @@ class Lifecycle:
             "status": status,
             "duration": round(duration, 6),
         }
-        with self.state.change() as data:
-            stored = data["turns"].get(agent_id, turn)
-            stored["calls"].append(row)
-            if len(stored["calls"]) > 2 * KEPT_ROWS:
-                del stored["calls"][:KEPT_ROWS]
-            if event.kind == "write" and status == "ok" and len(stored["edited"]) < KEPT_ROWS:
-                stored["edited"].update(dict.fromkeys(event.paths))
+        edited = list(event.paths) if event.kind == "write" and status == "ok" else []
+        with change as data:
+            if agent_id in data["turns"]:
+                change.change(["call", agent_id, row, edited])
         if not self._quiet("post_tool_execution"):
             out: Outcome = yield Fire(event)
             done.outcome = out
@@ -864,6 +855,12 @@ class Lifecycle:
     def _block(self, agent_id: str, out: Outcome) -> None:
         with self.state.change() as data:
             self._stored(data, agent_id)["blocked"] = [out.by, out.reason]
+
+    def _opened(self, agent_id: str, call_id: str, **fields: Any) -> None:
+        """Note more of a call that is open."""
+        with self.state.change() as data:
+            self._stored(data, agent_id)
+            self.state.opened(data, agent_id, call_id, **fields)
 
     @staticmethod
     def _stored(data: Mapping[str, Any], agent_id: str) -> dict[str, Any]:

@@ -133,7 +133,8 @@ class _Common:
     def values(self) -> Any:
         """Return the session's stored values as a transaction (``with session.values() as data``).
 
-        They are the session's own but for one key: ``host``, which a host may fill with JSON values.
+        They are the session's own but for one key: ``host``, which a host may fill with JSON values. ``get`` reads
+        without a transaction.
         """
         return self._state.change()
 
@@ -147,6 +148,18 @@ class _Common:
     def open_calls(self, agent_id: str = "") -> list[str]:
         """Return the ids of an agent's calls that have begun and not ended."""
         return list(self._state.get("turns", {}).get(agent_id, {}).get("open", ()))
+
+    def amend_call(self, call_id: str, args: Mapping[str, Any], agent_id: str = "") -> None:
+        """Set the arguments with which an open call really runs, for hosts that change them after ``begin_tool``.
+
+        Parameters:
+            call_id: the call; nothing happens when it is not open.
+            args: its arguments.
+            agent_id: the sub-agent whose call it is, or "".
+        """
+        with self._state.change() as data:
+            if agent_id in data.get("turns", {}):
+                self._state.opened(data, agent_id, call_id, args=self._state.plain(dict(args)))
 
     def take_injected(self) -> str:
         """Return, once, what was injected for the next system prompt; for hosts that give it at another place."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 
 from ..spec.record import jsonable
-from .state import OWN_AREA, FileValues, LiveValues
+from .state import OWN_AREA, LiveValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..spec.tools import Tool
+    from .journal import Journal
     from .state import Stores
-
-KEPT_CALLS = 1000
-"""Closed calls of a turn that are remembered, so that a repeated end is recognised."""
-
-KEPT_ROWS = 5_000
-"""Rows of a turn's calls and edited files that are kept at least; memory does not grow with a turn."""
 
 
 class SessionState:
@@ -46,7 +41,7 @@ class SessionState:
         self.tools: Mapping[str, Tool] | None = about.get("tools")
         self.stored = stored and stores.folder is not None
         self._calls = itertools.count(1)
-        self._values: FileValues | LiveValues = (
+        self._values: Journal | LiveValues = (
             stores.values(OWN_AREA, "session", session_id) if self.stored else LiveValues()
         )
         if self.stored:
@@ -66,9 +61,17 @@ class SessionState:
         """JSON form of data on the way into the store: the identity in memory, a JSON copy for a file."""
         return jsonable if self.stored else _same
 
-    def change(self) -> FileValues | LiveValues:
-        """Return the transaction: ``with state.change() as data``."""
+    def change(self) -> Journal | LiveValues:
+        """Return the transaction: ``with state.change() as data``.
+
+        The histories of turns in it are changed by its ``change`` only (see ``history.apply``).
+        """
         return self._values
+
+    def opened(self, data: Mapping[str, Any], agent_id: str, call_id: str, **fields: Any) -> None:
+        """Note more of an open call, inside the transaction; nothing when it is not open any more."""
+        if call_id in data["turns"][agent_id]["open"]:
+            self._values.change(["open", agent_id, call_id, fields])
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return one value of the state."""

@@ -1,7 +1,8 @@
 """Values that outlive a call: ``ctx.state``, ``ctx.store`` and the state of sessions.
 
 In memory without a state folder; else JSON files below it, changed under a
-lock that holds over threads and processes and replaced whole.
+lock that holds over threads and processes and replaced whole (sessions:
+``journal``).
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 from threading import Lock, RLock
 
 from ..paths import safe_component
+from .history import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from pathlib import Path
     from typing import Any
 
 
 OWN_AREA = "runs"
 """Where the engine keeps sessions; all other areas are hooks'."""
+
+MOST_STORES = 10_000
+"""Stores that are kept open."""
 
 
 class LiveValues:
@@ -32,6 +36,10 @@ class LiveValues:
         """Return the value of ``key``, or ``default``."""
         with self._lock:
             return self._values.get(key, default)
+
+    def change(self, change: list[Any]) -> None:
+        """Change a turn's history (see ``history.apply``), inside a ``with``."""
+        apply(self._values, change)
 
     def __enter__(self) -> dict[str, Any]:
         self._lock.acquire()
@@ -101,20 +109,15 @@ class FileValues:
     Parameters:
         path: the JSON file; its folder is made when needed.
         base: the folder below which no symbolic link is followed.
-        own: the engine's own: nobody keeps or changes what he read or stored, so that it may stay in memory
-            until the file is another one.
     """
 
-    def __init__(self, path: Path, base: Path, *, own: bool = False) -> None:
+    def __init__(self, path: Path, base: Path) -> None:
         self.path = path
         self._base = base
-        self._own = own
         self._threads = RLock()
         self._depth = 0  # how often the holding thread entered
         self._held: Any = None  # the lock over processes
         self._values: dict[str, Any] = {}
-        self._read: dict[str, Any] = {}  # what the file held when it was ``_seen``
-        self._seen: tuple[int, ...] | None = None
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of ``key``, or ``default``."""
@@ -150,7 +153,6 @@ class FileValues:
                 self._held = self._lock()
                 try:
                     self._values = self._load()
-                    self._seen = None  # they are changed in place: nobody else's until they are saved
                 except BaseException:
                     self._held.__exit__(None, None, None)
                     raise
@@ -176,54 +178,30 @@ class FileValues:
         """Take the lock over processes."""
         from ..paths import FileLock, private_dir
 
-        lock = FileLock(self.path.with_suffix(".lock"))
-        if self._seen is not None:  # the folder was there a moment ago
-            try:
-                return lock.__enter__()
-            except FileNotFoundError:
-                self._seen = None
         private_dir(self.path.parent, base=self._base)
-        return lock.__enter__()
+        return FileLock(self.path.with_suffix(".lock")).__enter__()
 
     def _load(self) -> dict[str, Any]:
         import json
-        import os
 
         try:
-            if self._seen is not None and _signature(os.stat(self.path)) == self._seen:
-                return self._read
-            with open(self.path, "rb") as file:
-                seen = _signature(os.fstat(file.fileno()))
-                values = json.loads(file.read())
+            values = json.loads(self.path.read_bytes())
         except FileNotFoundError:
-            self._seen = None
             return {}
         except (ValueError, RecursionError):
             values = None
         if isinstance(values, dict):
-            if self._own:
-                self._read, self._seen = values, seen
             return values
-        self._seen = None
         # Files are replaced whole, so this one was damaged by other means; keep it for a look.
         self.path.replace(self.path.with_suffix(".damaged"))
         return {}
 
     def _save(self, values: dict[str, Any]) -> None:
         import json
-        import os
 
         from ..paths import write_private
 
-        content = json.dumps(values, allow_nan=False).encode()
-        write_private(self.path, content, base=self._base, exact_time=True)
-        if self._own:
-            self._read, self._seen = values, _signature(os.stat(self.path))
-
-
-def _signature(found: os.stat_result) -> tuple[int, ...]:
-    """Return what no two contents of a file that ``_save`` replaces have in common."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        write_private(self.path, json.dumps(values, allow_nan=False).encode(), base=self._base)
 
 
 def _json_copy(value: Any) -> Any:
@@ -244,26 +222,34 @@ class Stores:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._lock = Lock()
-        self._open: dict[tuple[str, str, str], Any] = {}
+        self._open: dict[str, dict[tuple[str, str], Any]] = {}  # by session
+        self._count = 0
 
     def values(self, area: str, hook: str, session: str = "") -> Any:
         """Return the store of a hook (``state`` in a session, ``store`` in the project)."""
-        key = (area, hook, session)
-        found = self._open.get(key)
+        stores = self._open.get(session)
+        found = stores.get((area, hook)) if stores is not None else None
         if found is None:
             with self._lock:
-                found = self._open.get(key)
+                found = self._open.setdefault(session, {}).get((area, hook))
                 if found is None:
-                    if len(self._open) > 10_000 and self.folder is not None:
-                        self._open.clear()  # file stores can be opened again
-                    found = self._open[key] = self._make(area, hook, session)
+                    if self._count >= MOST_STORES and self.folder is not None:
+                        self._open = {session: {}}  # file stores can be opened again
+                        self._count = 0
+                    found = self._open[session][area, hook] = self._make(area, hook, session)
+                    self._count += 1
         return found
 
     def forget(self, session: str) -> None:
         """Let go of a session's stores (their files stay until the session's folder is cleaned)."""
+        if not session:
+            return
         with self._lock:
-            for key in [key for key in self._open if key[2] == session and session]:
-                del self._open[key]
+            gone = self._open.pop(session, {})
+            self._count -= len(gone)
+        for (area, _), store in gone.items():
+            if area == OWN_AREA and self.folder is not None:
+                store.close()
 
     def _make(self, area: str, hook: str, session: str) -> Any:
         if self.folder is None:
@@ -271,5 +257,9 @@ class Stores:
         name = f"{safe_component(hook)}.json"
         if session:
             path = self.folder / area / safe_component(session) / name
-            return FileValues(path, self.folder, own=area == OWN_AREA)
+            if area == OWN_AREA:
+                from .journal import Journal
+
+                return Journal(path.with_suffix(".jsonl"), self.folder)
+            return FileValues(path, self.folder)
         return FileValues(self.folder / area / name, self.folder)

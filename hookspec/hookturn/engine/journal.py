@@ -1,0 +1,295 @@
+"""A session's state in a file to which every change is appended, and which is rewritten now and then.
+
+Replacing a file costs as much as all else in a call (a file system brings the new content to the disk before it
+renames it); appending a line costs a tenth of that. Every process that has the file open follows the others' lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from threading import Lock, RLock
+from time import time
+
+from .. import platform
+from ..paths import open_private, private_dir, write_all, write_private
+from . import history
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+REWRITE = 32_768
+"""Bytes of a file before it is rewritten at the earliest; it must also be three times what it holds."""
+
+MOST_OPEN = 48
+"""Files that stay open, each with its lock; those used longest ago are closed, and opened again when needed."""
+
+FRESH = 3600.0
+"""Seconds after which a change that changes nothing still counts as a sign of life in the file's time."""
+
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_opened: OrderedDict[int, Journal] = OrderedDict()
+_opening = Lock()
+
+
+class Journal:
+    """The state of one session, safe over threads and processes, and against a kill at any moment.
+
+    A line is a JSON object: ``state`` replaces all but the histories of turns, ``changes`` are changes of those,
+    ``all`` is both. A last line without its end was never finished and does not count. Values are not copied:
+    nobody keeps or changes what he read or stored.
+
+    Parameters:
+        path: the file; its folder is made when needed.
+        base: the folder below which no symbolic link is followed.
+    """
+
+    def __init__(self, path: Path, base: Path) -> None:
+        self.path = path
+        self._name = os.fspath(path)
+        self._base = base
+        self._threads = RLock()
+        self._depth = 0  # how often the holding thread entered
+        self._pid = 0  # a forked child must not share its parent's openings
+        self._fd = self._lock_fd = -1
+        self._id: tuple[int, int] | None = None  # of the file that ``_fd`` is
+        self._end = 0  # bytes of it that ``_data`` holds
+        self._data: dict[str, Any] = {}
+        self._text = ""  # what was last stored besides the histories
+        self._changes: list[Any] = []
+        self._rewrite = REWRITE
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of ``key``, or ``default``."""
+        with self._threads:
+            if self._depth == 0:
+                self._follow()
+            return self._data.get(key, default)
+
+    def set(self, key: str, value: Any) -> None:
+        """Store a JSON value.
+
+        Raises:
+            TypeError, ValueError: for anything that JSON cannot hold.
+        """
+        with self as data:
+            data[key] = value
+
+    def delete(self, key: str) -> None:
+        """Forget ``key``, if it is there."""
+        with self as data:
+            data.pop(key, None)
+
+    def change(self, change: list[Any]) -> None:
+        """Change a turn's history (see ``history.apply``), inside a ``with``."""
+        history.apply(self._data, change)
+        self._changes.append(change)
+
+    def __enter__(self) -> dict[str, Any]:
+        self._threads.acquire()
+        try:
+            if self._depth == 0:
+                self._lock()
+            self._depth += 1
+        except BaseException:
+            self._threads.release()
+            raise
+        return self._data
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                stored = False
+                try:
+                    if kind is None:
+                        self._store()
+                        stored = True
+                finally:
+                    self._changes = []
+                    if not stored:
+                        self._forget()  # it was changed in place
+                    platform.unlock(self._lock_fd)
+        finally:
+            self._threads.release()
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._threads:
+            self._close()
+        with _opening:
+            _opened.pop(id(self), None)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def _follow(self) -> bool:
+        """Read what was added since; tells whether the file is there.
+
+        Lines are whole or do not count, so reading needs no lock.
+        """
+        try:
+            found = os.stat(self._name)
+        except (FileNotFoundError, NotADirectoryError):
+            self._close_file()
+            return False
+        if (found.st_dev, found.st_ino) != self._id or self._pid != os.getpid():
+            self._close_file()
+            try:
+                self._open(0)
+            except FileNotFoundError:
+                return False
+            found = os.fstat(self._fd)
+        if found.st_size != self._end:
+            self._read(found.st_size)
+        return True
+
+    def _read(self, size: int) -> None:
+        if size < self._end:  # somebody cut it
+            self._forget()
+        os.lseek(self._fd, self._end, os.SEEK_SET)
+        parts = list(iter(lambda: os.read(self._fd, max(size - self._end, 4096)), b""))
+        content = b"".join(parts)
+        whole = content.rfind(b"\n") + 1
+        if not whole:
+            return
+        try:
+            for line in content[:whole].split(b"\n")[:-1]:
+                self._take(json.loads(line))
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            # Whole lines are right, so this file was damaged by other means; keep it for a look.
+            self._close_file()
+            os.replace(self._name, self.path.with_suffix(".damaged"))
+            return
+        self._end += whole
+        self._text = ""
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "all" in line:
+            self._data = dict(line["all"])
+        if "state" in line:
+            self._data = history.grown(dict(line["state"]), self._data)
+        for change in line.get("changes", ()):
+            history.apply(self._data, change)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def _lock(self) -> None:
+        """Take the lock over processes, and read what they wrote."""
+        while True:
+            if self._pid != os.getpid():
+                self._close()
+            if self._lock_fd < 0:
+                private_dir(self.path.parent, base=self._base)
+                self._lock_fd = open_private(
+                    self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, base=self._base
+                )
+                self._pid = os.getpid()
+                _used(self)
+            platform.lock(self._lock_fd)
+            try:
+                if os.fstat(self._lock_fd).st_nlink:  # else somebody removed the folder
+                    self._prepare()
+                    return
+            except BaseException:
+                platform.unlock(self._lock_fd)
+                raise
+            platform.unlock(self._lock_fd)
+            self._close()
+
+    def _prepare(self) -> None:
+        if not self._follow() or self._fd < 0:
+            self._open(os.O_CREAT)
+        elif os.fstat(self._fd).st_size > self._end:
+            os.ftruncate(self._fd, self._end)  # who wrote there was killed
+        if not self._text:
+            self._text = _encode(history.small(self._data))
+
+    def _store(self) -> None:
+        """Append what has changed, in one line."""
+        text = _encode(history.small(self._data))
+        parts = []
+        if text != self._text:
+            parts.append(f'"state":{text}')
+        if self._changes:
+            parts.append(f'"changes":{_encode(self._changes)}')
+        if not parts:
+            if time() - os.fstat(self._fd).st_mtime > FRESH:
+                os.utime(self._name)
+            return
+        if self._end > self._rewrite and self._rewritten():
+            return
+        line = f"{{{','.join(parts)}}}\n".encode()
+        try:
+            write_all(self._fd, line)
+        except BaseException:
+            os.ftruncate(self._fd, self._end)
+            raise
+        self._end += len(line)
+        self._text = text
+
+    def _rewritten(self) -> bool:
+        """Replace the file by one of a single line, if that is much shorter."""
+        line = f'{{"all":{_encode(self._data)}}}\n'.encode()
+        self._rewrite = max(REWRITE, 3 * len(line))
+        if self._end <= self._rewrite:
+            return False
+        data = self._data
+        try:
+            write_private(self._name, line, base=self._base)
+        except OSError:  # no room, or (on Windows) somebody has it open: it may wait
+            self._rewrite = 2 * self._end
+            return False
+        self._close_file()
+        self._open(0)
+        self._data, self._end = data, len(line)
+        return True
+
+    # -- the opened file ------------------------------------------------------------------------
+
+    def _open(self, flags: int) -> None:
+        self._fd = open_private(self._name, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+        found = os.fstat(self._fd)
+        self._id = found.st_dev, found.st_ino
+        self._pid = os.getpid()
+        _used(self)
+
+    def _forget(self) -> None:
+        self._data, self._end, self._text = {}, 0, ""
+
+    def _close_file(self) -> None:
+        fd, self._fd, self._id = self._fd, -1, None
+        self._forget()
+        if fd >= 0:
+            os.close(fd)
+
+    def _close(self) -> None:
+        self._close_file()
+        fd, self._lock_fd = self._lock_fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def idle(self) -> bool:
+        """Close the file unless it is in use; tells whether it was closed."""
+        if not self._threads.acquire(blocking=False):
+            return False
+        try:
+            if self._depth:
+                return False
+            self._close()
+            return True
+        finally:
+            self._threads.release()
+
+
+def _used(journal: Journal) -> None:
+    """Note that a file is in use, and close those that were not used for longest."""
+    with _opening:
+        _opened[id(journal)] = journal
+        _opened.move_to_end(id(journal))
+        if len(_opened) > MOST_OPEN:
+            for key, other in list(_opened.items())[: len(_opened) - MOST_OPEN]:
+                if other is not journal and other.idle():
+                    del _opened[key]
