@@ -162,6 +162,19 @@ def test_entries_that_call_us_never_run(claude):
     assert {why for _, why in claude.rows().values()} == {"it calls hookturn itself"}
 
 
+def test_what_install_writes_into_a_project_needs_no_trust_and_warns_of_nothing(claude):
+    command = claude.handler(
+        "/x/bin/python -I -S /x/hookturn/serve/client.py bridge claude-code --timeout 60"
+    )
+    http = {"type": "http", "url": "http://127.0.0.1:41234/hooks/claude-code"}
+    claude.settings(PreToolUse=[claude.group(command)], PostToolBatch=[claude.group(command, http)])
+    assembled = claude.assemble()
+    assert words(assembled.problems) == []
+    assert {reason for _, reason in claude.rows(assembled).values()} == {"it calls hookturn itself"}
+    claude.settings(PostToolBatch=[claude.group(command, claude.handler("./mine.sh"))])
+    assert any("PostToolBatch never fires here" in text for text in words(claude.assemble().problems))
+
+
 def test_handlers_that_need_claude_code_are_told_and_not_run(claude):
     claude.user(
         Stop=[

@@ -237,6 +237,17 @@ def parse(content: bytes, label: str, form: str) -> Document:
     return read_json(content, label)
 
 
+def calls_hookturn(entry: HookEntry) -> bool:
+    """Tell whether an entry calls hookturn, which must not call itself: it never runs, and needs no trust."""
+    from ..agents.installing import calls_bridge, is_ours
+
+    if entry.kind == "webhook":
+        return is_ours({"url": entry.run["url"]})
+    if entry.kind != "command" or not entry.run:
+        return False
+    return calls_bridge(entry.run if isinstance(entry.run, str) else " ".join(entry.run))
+
+
 def declarations(files: Iterable[ForeignFile], project: str) -> list[Declaration]:
     """Return what the project's own files of other agents declare, for the trust store.
 
@@ -254,6 +265,8 @@ def declarations(files: Iterable[ForeignFile], project: str) -> list[Declaration
         if file.place.layer != "project":
             continue
         for entry in file.entries:
+            if calls_hookturn(entry):
+                continue
             module = dialect(entry.dialect)
             ran = {path: digest_of(path) for path in module.own_files(entry, project)}
             raw = {"declared": thaw(entry.declared), "kind": entry.kind}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..agents.installing import calls_bridge
 from ..engine.match import glob_match
 from ..runners.entry import OUTSIDE
 from ..spec.errors import RegistrationError
 from . import discovery
 from .configured import pinned
-from .foreign import ForeignFile, dialect, key_of
+from .foreign import ForeignFile, calls_hookturn, dialect, key_of
 from .model import FILTER, MODES, PluginEntry, normal
 from .problems import Problem
 from .setup import SetUp
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
     from ..runners.entry import HookEntry
     from .secrets import Wrong
     from .survey import Survey
-
-
-def calls_hookturn(entry: HookEntry) -> bool:
-    """Tell whether an entry calls hookturn, which must not call itself."""
-    if entry.kind != "command":
-        return False
-    return calls_bridge(entry.run if isinstance(entry.run, str) else " ".join(entry.run))
 
 
 class ForeignHooks(SetUp):
@@ -62,7 +54,10 @@ class ForeignHooks(SetUp):
                     self._hook(entry)
 
     def _counts(self, file: ForeignFile, entry: HookEntry) -> bool:
-        """Tell whether an entry is in force; one that waits for trust is listed."""
+        """Tell whether an entry is in force; one that is not is listed."""
+        if calls_hookturn(entry):
+            self._row(entry, "disabled", "it calls hookturn itself")
+            return False
         if file.authority:
             self._row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
             return False
@@ -87,9 +82,6 @@ class ForeignHooks(SetUp):
             and {normal(name), normal(f"{entry.dialect}:{name}")} & self.survey.blocked
         ):
             self._row(entry, "blocked", f"switched off by the command line or {DISABLE}")
-            return
-        if calls_hookturn(entry):
-            self._row(entry, "disabled", "it calls hookturn itself")
             return
         module = dialect(entry.dialect)
         if entry.kind == "webhook":

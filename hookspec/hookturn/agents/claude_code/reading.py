@@ -109,7 +109,7 @@ class _Reader:
         if event == "WorktreeCreate" and groups:
             cause = "a hook on WorktreeCreate takes over: Claude Code makes no worktree itself"
             self.tell(path, cause, "Use it only to make worktrees.", key=True, severity="warning")
-        elif not occasion.seen and groups:
+        elif not occasion.seen and groups and not _only_ours(groups):
             cause = f"{event} never fires here: nothing that hookturn reads tells of it"
             remedy = f"A host may send on_event of type {occasion.types[0]!r}."
             self.tell(path, cause, remedy, key=True, severity="warning")
@@ -373,8 +373,18 @@ def _unfit(occasion: Occasion, matcher: Matcher, rule: Condition | None, event: 
     return ""
 
 
+def _only_ours(groups: list[Any]) -> bool:
+    """Whether all handlers of an event are those that ``hookturn install`` wrote."""
+    return all(
+        isinstance(group, dict)
+        and isinstance(group.get("hooks"), list)
+        and all(is_ours(handler) for handler in group["hooks"])
+        for group in groups
+    )
+
+
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
-    """Return the hooks of all files with why one does not count: switched off, declared twice, or none of ours."""
+    """Return the hooks of all files with why one does not count: switched off, declared twice, or not for us."""
     entries = list(entries)
     off = _switched_off(entries)
     seen: dict[str, HookEntry] = {}
@@ -383,8 +393,6 @@ def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
         why = ""
         if "switch" in entry.extra:
             why = f"a setting: {entry.extra['switch']} is {str(entry.extra['value']).lower()}"
-        elif entry.kind == "webhook" and is_ours({"url": entry.run["url"]}):
-            why = "it calls hookturn itself"
         elif entry.layer in off:
             why = off[entry.layer]
         elif entry.extra["why"]:
