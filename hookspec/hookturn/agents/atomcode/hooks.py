@@ -11,30 +11,13 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
-from .tools import TOOLS
+from ..payloads import answer_of, call_of, calls_us, object_of, prompt_of, text_of
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "atomcode"
 PROJECT_VARIABLE = "ATOMCODE_PROJECT_DIR"
@@ -198,7 +181,7 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
 def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
     ended = row.does == "tool_end"
     if "tool_args" in payload:  # generation 1: JSON as text, or an object
-        payload = {**payload, "tool_input": _object(payload["tool_args"])}
+        payload = {**payload, "tool_input": object_of(payload["tool_args"])}
     refused = row.event == "PostToolUseFailure" and payload.get("tool_name") is None
     tool, args = ("", None) if refused else call_of(payload, ended=ended)
     fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": text_of(payload, "call_id")}
@@ -211,17 +194,6 @@ def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
     elif row.event == "PostToolUseFailure" or payload.get("tool_success") is False:
         fields |= {"status": "error", "error": result if isinstance(result, str) else "failed"}
     return fields
-
-
-def _object(args: Any) -> Any:
-    import json
-
-    if not isinstance(args, str):
-        return args
-    try:
-        return json.loads(args)
-    except (ValueError, RecursionError):
-        return args
 
 
 # -- answers ----------------------------------------------------------------------------------------

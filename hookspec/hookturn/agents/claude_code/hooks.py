@@ -8,31 +8,26 @@ not keep the tool from running, so a deny goes with it.
 
 from __future__ import annotations
 
-from ..bridge import BridgeAnswer, Malformed
+from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from .tools import TOOLS, mcp_of
+from ..payloads import (
+    answer_of,
+    call_of,
+    calls_us,
+    common_of,
+    ended_of,
+    failure_of,
+    prompt_of,
+    running_of,
+    text_of,
+)
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
+from .tools import mcp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "claude-code"
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
@@ -203,112 +198,55 @@ def _copilot(environ: Mapping[str, str]) -> bool:
 
 def has_entry(project: str, environ: Mapping[str, str]) -> bool:
     """Tell whether a settings file of the user or the project calls ``hookturn bridge``."""
-    import os
+    from os.path import join
 
-    home = environ.get("CLAUDE_CONFIG_DIR") or os.path.join(environ.get("HOME", ""), ".claude")
-    folders = [
-        (home, "settings.json"),
-        (project, ".claude/settings.json"),
-        (project, ".claude/settings.local.json"),
-    ]
-    for folder, name in folders:
-        try:
-            with open(os.path.join(folder, name), "rb") as file:
-                content = file.read(1_000_000)
-        except (OSError, ValueError):
-            continue
-        if b"hookturn" in content and b"bridge" in content:
-            return True
-    return False
+    home = environ.get("CLAUDE_CONFIG_DIR") or join(environ.get("HOME", ""), ".claude")
+    ours = join(project, ".claude")
+    return calls_us(
+        [join(home, "settings.json"), join(ours, "settings.json"), join(ours, "settings.local.json")]
+    )
 
 
 def event_name(payload: Mapping[str, Any]) -> str:
     """Return ``hook_event_name``."""
-    return _text(payload, "hook_event_name")
+    return text_of(payload, "hook_event_name")
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
     """Translate a payload (see ``AgentHooks.read``)."""
-    agent_id = _text(payload, "agent_id")
-    fields: dict[str, Any] = {
-        "session_id": _text(payload, "session_id") or environ.get("CLAUDE_CODE_SESSION_ID", ""),
-        "agent_id": agent_id,
-        "agent": _text(payload, "agent_type") or ("subagent" if agent_id else ""),
-        "cwd": _text(payload, "cwd"),
-        "transcript_path": _text(payload, "transcript_path"),
-        "model": _text(payload, "model"),
-    }
+    fields = common_of(payload, _COMMON)
+    fields["session_id"] = fields["session_id"] or environ.get("CLAUDE_CODE_SESSION_ID", "")
     if row.does in ("tool", "permission", "tool_end"):
         fields |= _call(row, payload)
     elif row.does == "session_start":
-        fields["source"] = _text(payload, "source") or "startup"
+        fields["source"] = text_of(payload, "source") or "startup"
     elif row.does == "prompt":
-        prompt = payload.get("prompt", "")
-        if not isinstance(prompt, str):
-            raise Malformed(f"prompt is {_kind(prompt)}, not a string")
-        fields["text"] = prompt
+        fields["text"] = prompt_of(payload)
     elif row.does == "message":
-        fields["text"] = _text(payload, "delta")
-        fields["message_id"] = _text(payload, "message_id")
+        fields["text"] = text_of(payload, "delta")
+        fields["message_id"] = text_of(payload, "message_id")
         fields["last"] = payload.get("final") is not False
     elif row.does in ("turn_end", "subagent_end"):
-        fields["text"] = _text(payload, "last_assistant_message")
-        fields["running"] = _running(payload)
+        fields["text"] = text_of(payload, "last_assistant_message")
+        fields["running"] = running_of(payload, lambda task: task.get("type") == "subagent")
     elif row.does == "turn_failed":
-        fields["reason"] = _text(payload, "error")
-        fields["error"] = _text(payload, "error_details") or _text(payload, "last_assistant_message")
-        fields["text"] = _text(payload, "last_assistant_message")
+        fields |= failure_of(payload)
     elif row.does == "session_end":
-        fields["reason"] = _text(payload, "reason")
-    fields["properties"] = {key: value for key, value in payload.items() if key not in _COMMON}
+        fields["reason"] = text_of(payload, "reason")
     return Moment(**fields)
 
 
 def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
-    tool, args = payload.get("tool_name"), payload.get("tool_input")
     ended = row.does == "tool_end"
-    if not isinstance(tool, str) or not tool:
-        raise Malformed(f"tool_name is {_kind(tool)}, not a name")
-    if not isinstance(args, dict) and not ended:
-        raise Malformed(f"tool_input is {_kind(args)}, not an object")
-    fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": _text(payload, "tool_use_id")}
+    tool, args = call_of(payload, ended=ended)
+    fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": text_of(payload, "tool_use_id")}
     server = payload.get("mcp_server")
     if isinstance(server, dict) and isinstance(server.get("name"), str):
         known = mcp_of(tool)
         fields["mcp"] = (server["name"], known[1] if known else tool)
     if not ended:
         return fields
-    fields["status"] = _STATUS.get(row.event, "ok")
-    fields["result"] = payload.get("tool_response")
-    fields["error"] = _text(payload, "error")
-    fields["reason"] = _text(payload, "reason")
-    if fields["error"]:
-        fields["result"] = fields["error"]
-    if payload.get("is_interrupt") is True:
-        fields["status"] = "cancelled"
-    millis = payload.get("duration_ms")
-    if isinstance(millis, (int, float)) and not isinstance(millis, bool) and 0 <= millis < 1e12:
-        fields["duration"] = millis / 1000
-    return fields
-
-
-def _running(payload: Mapping[str, Any]) -> list[str]:
-    """Return the ids of sub-agents in the background, which outlive the turn."""
-    tasks = payload.get("background_tasks")
-    rows = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-    ids = [
-        task.get("id") for task in rows if task.get("type") == "subagent" and task.get("status") == "running"
-    ]
-    return [text for text in ids if isinstance(text, str)]
-
-
-def _text(payload: Mapping[str, Any], key: str) -> str:
-    value = payload.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _kind(value: object) -> str:
-    return "missing" if value is None else type(value).__name__
+    return fields | ended_of(payload, _STATUS.get(row.event, "ok"))
 
 
 # -- answers ----------------------------------------------------------------------------------------
@@ -341,21 +279,10 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     if row.event in _BY_EXIT_CODE and (said.decision == "deny" or said.again):
         # These two take a refusal by exit code 2 only; standard error is what the model reads.
         code, stderr = 2, f"{said.again or said.reason}\n"
-    return BridgeAnswer(stdout=_json(data), stderr=stderr, exit_code=code)
+    return BridgeAnswer(stdout=answer_of(data, NOTHING), stderr=stderr, exit_code=code)
 
 
 _BY_EXIT_CODE = ("TaskCompleted", "TeammateIdle")
-
-
-def _json(data: dict[str, Any]) -> bytes:
-    """Plain ASCII: lone surrogates stay valid JSON, whatever the locale."""
-    if not data:
-        return NOTHING
-    import json
-
-    from ...spec.record import jsonable
-
-    return json.dumps(jsonable(data), allow_nan=False).encode() + b"\n"
 
 
 def _plain(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) -> None:
@@ -457,7 +384,7 @@ def refusal(row: Row | None, reason: str) -> BridgeAnswer:
     said.refuse(reason)
     if row is None:
         # Every event that can be refused takes this form; the others ignore it.
-        return BridgeAnswer(stdout=_json({"decision": "block", "reason": said.reason}))
+        return BridgeAnswer(stdout=answer_of({"decision": "block", "reason": said.reason}, NOTHING))
     if "deny" not in row.can:
         said.decision, said.stop = None, True
     return write(row, Moment(), said, {})

@@ -10,30 +10,13 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
-from .tools import TOOLS
+from ..payloads import answer_of, call_of, calls_us, common_of, prompt_of, result_words, text_of
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "codex"
 PROJECT_VARIABLE = ""
@@ -178,16 +161,7 @@ def event_name(payload: Mapping[str, Any]) -> str:
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
     """Translate a payload (see ``AgentHooks.read``)."""
-    agent_id = text_of(payload, "agent_id")
-    fields: dict[str, Any] = {
-        "session_id": text_of(payload, "session_id"),
-        "agent_id": agent_id,
-        "agent": text_of(payload, "agent_type") or ("subagent" if agent_id else ""),
-        "cwd": text_of(payload, "cwd"),
-        "transcript_path": text_of(payload, "transcript_path"),
-        "model": text_of(payload, "model"),
-        "properties": {key: value for key, value in payload.items() if key not in _COMMON},
-    }
+    fields = common_of(payload, _COMMON)
     if row.does in ("tool", "permission", "tool_end"):
         fields["tool"], fields["args"] = call_of(payload, ended=row.does == "tool_end")
         fields["call_id"] = text_of(payload, "tool_use_id")
@@ -235,7 +209,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
         if said.decision == "deny":
             data |= {"continue": False, "stopReason": said.reason}
     elif row.event == "PostToolUse" and said.changed:
-        data |= {"decision": "block", "reason": _result(said)}
+        data |= {"decision": "block", "reason": result_words(said)}
     elif said.decision == "deny":
         data |= {"decision": "block", "reason": said.reason}
     elif said.again:
@@ -245,14 +219,6 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     if own:
         data["hookSpecificOutput"] = {"hookEventName": row.event, **own}
     return BridgeAnswer(stdout=answer_of(data, NOTHING))
-
-
-def _result(said: Said) -> str:
-    """The text that the model reads in place of the result; Codex takes no blank one."""
-    from ...spec.tools import result_text_of
-
-    text = result_text_of(said.result)
-    return text if text.strip() else "(no output)"
 
 
 def refusal(row: Row | None, reason: str) -> BridgeAnswer:

@@ -12,30 +12,14 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer, Malformed
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, calls_us, prompt_of, text_of
-from .tools import TOOLS, mcp_of
+from ..payloads import answer_of, calls_us, object_of, prompt_of, reply_words, text_of
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
+from .tools import mcp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "copilot"
 PROJECT_VARIABLE = "COPILOT_PROJECT_DIR"
@@ -289,8 +273,7 @@ def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
     tool, args = _field(payload, "toolName"), _field(payload, "toolArgs")
     if args is None:
         args = _field(payload, "toolInput")
-    if isinstance(args, str):
-        args = _object(args)
+    args = object_of(args)  # Copilot's coding agent writes JSON text
     ended = row.does == "tool_end"
     if not isinstance(tool, str) or not tool:
         raise Malformed("it does not name the tool")
@@ -312,16 +295,6 @@ def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
         fields["status"], fields["error"], result = "error", error, error
     fields["result"] = result
     return fields
-
-
-def _object(text: str) -> Any:
-    """Arguments that are written as JSON text, as Copilot's coding agent does."""
-    import json
-
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 # -- answers ----------------------------------------------------------------------------------------
@@ -350,7 +323,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
         data["modifiedResult"] = {"resultType": kind, "textResultForLlm": _result(said)}
     elif name == "userPromptTransformed":
         if said.replied:
-            data["modifiedTransformedPrompt"] = _words(said)
+            data["modifiedTransformedPrompt"] = reply_words(said)
     elif said.decision == "deny":
         data |= {"decision": "block", "reason": said.reason}
     elif said.again:
@@ -373,10 +346,6 @@ def _result(said: Said) -> str:
     from ...spec.tools import result_text_of
 
     return result_text_of(said.result)
-
-
-def _words(said: Said) -> str:
-    return said.reply if isinstance(said.reply, str) else str(said.reply)
 
 
 def refusal(row: Row | None, reason: str) -> BridgeAnswer:

@@ -10,30 +10,23 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
-from .tools import TOOLS, mcp_of
+from ..payloads import (
+    answer_of,
+    call_of,
+    calls_us,
+    prompt_of,
+    reply_words,
+    result_words,
+    table_of,
+    text_of,
+)
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
+from .tools import mcp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "gemini"
 PROJECT_VARIABLE = ""
@@ -186,9 +179,7 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
 
 def _chunk(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the text of one chunk. Nothing names its answer: it is the one to so many messages."""
-    request, response = payload.get("llm_request"), payload.get("llm_response")
-    request = request if isinstance(request, dict) else {}
-    response = response if isinstance(response, dict) else {}
+    request, response = table_of(payload, "llm_request"), table_of(payload, "llm_response")
     messages = request.get("messages")
     return {
         "model": text_of(request, "model"),
@@ -214,7 +205,7 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     context = "\n\n".join(said.inject)
     if row.event == "AfterTool" and said.changed:
         # Context beside a refused result is dropped, as run.
-        data |= {"decision": "deny", "reason": "\n\n".join(filter(None, (_result(said), context)))}
+        data |= {"decision": "deny", "reason": "\n\n".join(filter(None, (result_words(said), context)))}
     else:
         if context:
             own["additionalContext"] = context
@@ -237,12 +228,6 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     return BridgeAnswer(stdout=answer_of(data, NOTHING))
 
 
-def _result(said: Said) -> str:
-    from ...spec.tools import result_text_of
-
-    return result_text_of(said.result) or "(no output)"
-
-
 def _spoken(response: Any, text: str) -> dict[str, Any]:
     """Return an answer of the model in the hooks' own form, with other words."""
     response = response if isinstance(response, dict) else {}
@@ -255,7 +240,7 @@ def _replied(row: Row, said: Said, data: dict[str, Any], own: dict[str, Any]) ->
     if row.event == "BeforeModel":
         # A made answer counts beside a deny only; without it the model is asked all the same.
         data |= {"decision": "deny", "reason": f"{said.by} answered in place of the model."}
-        own["llm_response"] = _spoken(None, said.reply if isinstance(said.reply, str) else str(said.reply))
+        own["llm_response"] = _spoken(None, reply_words(said))
     elif isinstance(said.reply, dict):
         own["toolConfig"] = said.reply
     else:

@@ -11,40 +11,18 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer, Malformed
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, calls_us, text_of
-from .tools import TOOLS
+from ..payloads import answer_of, calls_us, parts_of, table_of, text_of, watched
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
-
 NAME = "opencode"
 PROJECT_VARIABLE = ""
 PID_VARIABLE = ""
 NOTHING = b""
-
-
-def _bus(event: str, type: str, does: str = "event", note: str = "") -> Row:
-    """A bus event: it can be watched, no more."""
-    return Row(event=event, does=does, type=type, can=["warn"], accepts=["Inject"], system=False, note=note)
 
 
 _ROWS = (
@@ -130,15 +108,15 @@ _ROWS = (
         system=False,
         note="Variables that hooks set at the start of session and turn are given here, to each command.",
     ),
-    _bus("session.compacted", "compaction.after"),
-    _bus(
+    watched("session.compacted", "compaction.after"),
+    watched(
         "permission.asked",
         "permission.asked",
         note="opencode asks its user; the answer cannot be given here.",
     ),
-    _bus("permission.replied", "permission.replied"),
-    _bus("file.edited", "file.changed"),
-    _bus("command.executed", "command.executed"),
+    watched("permission.replied", "permission.replied"),
+    watched("file.edited", "file.changed"),
+    watched("command.executed", "command.executed"),
 )
 
 EVENTS: dict[str, Row] = {row.event: row for row in _ROWS}
@@ -171,42 +149,39 @@ def has_entry(project: str, environ: Mapping[str, str]) -> bool:
 def event_name(payload: Mapping[str, Any]) -> str:
     """Return the function's name, or the type of a bus event."""
     hook = text_of(payload, "hook")
-    return text_of(_table(payload, "event"), "type") if hook == "event" else hook
+    return text_of(table_of(payload, "event"), "type") if hook == "event" else hook
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
     """Translate a payload (see ``AgentHooks.read``)."""
-    event = _table(payload, "event")
-    properties = _table(event, "properties")
-    given, output = _table(payload, "input"), _table(payload, "output")
-    info = _table(properties, "info")
+    event = table_of(payload, "event")
+    properties = table_of(event, "properties")
+    given, output = table_of(payload, "input"), table_of(payload, "output")
+    info = table_of(properties, "info")
     session = text_of(given, "sessionID") or text_of(properties, "sessionID") or text_of(info, "id")
     fields: dict[str, Any] = {"session_id": session, "cwd": text_of(payload, "directory")}
     parent = text_of(payload, "parent")
     if parent:
         fields |= {"agent_id": session, "parent_id": parent, "agent": text_of(payload, "agent") or "subagent"}
     if row.event == "message.part.updated":
-        fields |= _failed(_table(properties, "part"))
+        fields |= _failed(table_of(properties, "part"))
     elif row.does in ("tool", "tool_end"):
         fields |= _call(row, given, output)
     elif row.does == "prompt":
         fields["text"] = "\n".join(part["text"] for part in _typed(output))
-        model = _table(_table(output, "message"), "model")
+        model = table_of(table_of(output, "message"), "model")
         fields["model"] = text_of(model, "modelID")
     elif row.does == "system_prompt":
-        system = output.get("system")
-        if not isinstance(system, list) or not all(isinstance(part, str) for part in system):
-            raise Malformed("output.system is no list of texts")
-        fields["parts"] = system
-        fields["model"] = text_of(_table(given, "model"), "id")
+        fields["parts"] = parts_of(output, "output")
+        fields["model"] = text_of(table_of(given, "model"), "id")
     elif row.does == "message":
         fields["text"] = text_of(output, "text")
     elif row.does == "idle":
         fields["text"] = text_of(payload, "text")
     elif row.does == "error":
-        error = _table(properties, "error")
+        error = table_of(properties, "error")
         fields["reason"] = text_of(error, "name")
-        fields["error"] = text_of(_table(error, "data"), "message")
+        fields["error"] = text_of(table_of(error, "data"), "message")
     elif row.does == "session_end":
         fields["reason"] = "deleted" if row.event == "session.deleted" else "complete"
     elif row.does in ("event", "env"):
@@ -224,7 +199,7 @@ def _call(row: Row, given: Mapping[str, Any], output: Mapping[str, Any]) -> dict
     fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": text_of(given, "callID")}
     if ended:
         fields["result"] = dict(output)
-        code = _table(output, "metadata").get("exit")
+        code = table_of(output, "metadata").get("exit")
         if isinstance(code, int) and code:
             fields |= {"status": "error", "error": f"exit code {code}"}
     return fields
@@ -232,7 +207,7 @@ def _call(row: Row, given: Mapping[str, Any], output: Mapping[str, Any]) -> dict
 
 def _failed(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a call ended whose part holds an error."""
-    state = _table(part, "state")
+    state = table_of(part, "state")
     error = text_of(state, "error")
     fields = {
         "tool": text_of(part, "tool"),
@@ -258,11 +233,6 @@ def _typed(output: Mapping[str, Any]) -> list[dict[str, Any]]:
         and isinstance(part.get("text"), str)
         and not part.get("synthetic")
     ]
-
-
-def _table(payload: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = payload.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 # -- answers ----------------------------------------------------------------------------------------
@@ -305,7 +275,7 @@ def _result(result: Any, said: Said) -> dict[str, Any]:
     if isinstance(new, str):
         new = {**old, "output": new}
     fields = {key: value for key, value in new.items() if old.get(key) != value}
-    shown = _table(old, "metadata")
+    shown = table_of(old, "metadata")
     if "output" in fields and said.changed and shown.get("output") == old.get("output"):
         fields["metadata"] = {**shown, "output": fields["output"]}  # the copy that the user sees
     return fields

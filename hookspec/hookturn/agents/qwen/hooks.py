@@ -12,30 +12,24 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, call_of, calls_us, prompt_of, text_of
-from .tools import TOOLS
+from ..payloads import (
+    answer_of,
+    call_of,
+    calls_us,
+    common_of,
+    ended_of,
+    failure_of,
+    prompt_of,
+    result_words,
+    running_of,
+    text_of,
+)
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
 
 NAME = "qwen"
 PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
@@ -194,16 +188,8 @@ def event_name(payload: Mapping[str, Any]) -> str:
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
     """Translate a payload (see ``AgentHooks.read``)."""
-    agent_id = text_of(payload, "agent_id")
-    fields: dict[str, Any] = {
-        "session_id": text_of(payload, "session_id") or environ.get("QWEN_CODE_SESSION_ID", ""),
-        "agent_id": agent_id,
-        "agent": text_of(payload, "agent_type") or ("subagent" if agent_id else ""),
-        "cwd": text_of(payload, "cwd"),
-        "transcript_path": text_of(payload, "transcript_path"),
-        "model": text_of(payload, "model"),
-        "properties": {key: value for key, value in payload.items() if key not in _COMMON},
-    }
+    fields = common_of(payload, _COMMON)
+    fields["session_id"] = fields["session_id"] or environ.get("QWEN_CODE_SESSION_ID", "")
     if row.does in ("tool", "permission", "tool_end"):
         fields |= _call(row, payload)
     elif row.does == "session_start":
@@ -217,11 +203,9 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
         fields["text"] = text_of(payload, "displayed_text") if fields["last"] else ""
     elif row.does in ("turn_end", "subagent_end"):
         fields["text"] = text_of(payload, "last_assistant_message")
-        fields["running"] = _running(payload)
+        fields["running"] = running_of(payload, lambda task: bool(task.get("agent_type")))
     elif row.does == "turn_failed":
-        fields["reason"] = text_of(payload, "error")
-        fields["text"] = text_of(payload, "last_assistant_message")
-        fields["error"] = text_of(payload, "error_details") or fields["text"]
+        fields |= failure_of(payload)
     elif row.does == "session_end":
         fields["reason"] = text_of(payload, "reason")
     return Moment(**fields)
@@ -231,27 +215,8 @@ def _call(row: Row, payload: Mapping[str, Any]) -> dict[str, Any]:
     tool, args = call_of(payload, ended=row.does == "tool_end")
     # The model's own id of the call stands in every event, Qwen Code's not in all of them.
     call_id = text_of(payload, "tool_call_id") or text_of(payload, "tool_use_id")
-    fields: dict[str, Any] = {"tool": tool, "args": args, "call_id": call_id}
-    if row.does != "tool_end":
-        return fields
-    fields["status"] = _STATUS[row.event]
-    fields["error"] = text_of(payload, "error")
-    fields["reason"] = text_of(payload, "reason")
-    fields["result"] = fields["error"] or payload.get("tool_response")
-    if payload.get("is_interrupt") is True:
-        fields["status"] = "cancelled"
-    millis = payload.get("duration_ms")
-    if isinstance(millis, (int, float)) and not isinstance(millis, bool) and 0 <= millis < 1e12:
-        fields["duration"] = millis / 1000
-    return fields
-
-
-def _running(payload: Mapping[str, Any]) -> list[str]:
-    """Return the ids of sub-agents in the background, which outlive the turn."""
-    tasks = payload.get("background_tasks")
-    rows = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-    ids = [task.get("id") for task in rows if task.get("agent_type") and task.get("status") == "running"]
-    return [text for text in ids if isinstance(text, str)]
+    fields = {"tool": tool, "args": args, "call_id": call_id}
+    return fields | ended_of(payload, _STATUS[row.event]) if row.does == "tool_end" else fields
 
 
 # -- answers ----------------------------------------------------------------------------------------
@@ -273,7 +238,8 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
             own["decision"] = {"behavior": "allow"}
     elif name == "PostToolUse" and said.changed:
         # Beside a replaced result Qwen Code drops the context, so it goes along.
-        text = "\n\n".join(part for part in (_result(said), context) if part)
+        words = said.reason if said.withheld else result_words(said)
+        text = "\n\n".join(part for part in (words, context) if part)
         data |= {"continue": False, "stopReason": text}
         context = ""
     elif said.stop:
@@ -290,15 +256,6 @@ def write(row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> B
     if own:
         data["hookSpecificOutput"] = {"hookEventName": name, **own}
     return BridgeAnswer(stdout=answer_of(data, NOTHING))
-
-
-def _result(said: Said) -> str:
-    """The text that the model reads in place of the result; a blank one would be Qwen Code's own words."""
-    from ...spec.tools import result_text_of
-
-    if said.withheld:
-        return said.reason
-    return result_text_of(said.result) or "(no output)"
 
 
 def refusal(row: Row | None, reason: str) -> BridgeAnswer:

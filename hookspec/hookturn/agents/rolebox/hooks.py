@@ -10,40 +10,18 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer, Malformed
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, text_of
-from .tools import TOOLS
+from ..payloads import answer_of, parts_of, table_of, text_of, watched
+from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = [
-    "EVENTS",
-    "NAME",
-    "NOTHING",
-    "PID_VARIABLE",
-    "PROJECT_VARIABLE",
-    "TOOLS",
-    "UNKNOWN",
-    "caller",
-    "event_name",
-    "given",
-    "has_entry",
-    "read",
-    "refusal",
-    "write",
-]
-
 NAME = "rolebox"
 PROJECT_VARIABLE = ""
 PID_VARIABLE = ""
 NOTHING = b""
-
-
-def _bus(event: str, type: str, does: str = "event", note: str = "") -> Row:
-    """An event of the host that rolebox runs in: it can be watched, no more."""
-    return Row(event=event, does=does, type=type, can=["warn"], accepts=["Inject"], system=False, note=note)
 
 
 _ROWS = (
@@ -71,16 +49,16 @@ _ROWS = (
         note="The result cannot be changed or withheld.",
     ),
     Row(event="system.transform", does="system_prompt", can=["system", "warn"]),
-    _bus("session.created", "", "session_start"),
-    _bus("session.idle", "", "idle", "rolebox does not tell the turn's text: `text` is empty."),
-    _bus("session.error", "", "error"),
-    _bus("session.deleted", "", "session_end"),
-    _bus("dispose", "", "session_end"),
-    _bus("session.compacted", "compaction.after"),
-    _bus("permission.asked", "permission.asked"),
-    _bus("permission.replied", "permission.replied"),
-    _bus("file.edited", "file.changed"),
-    _bus("command.executed", "command.executed"),
+    watched("session.created", "", "session_start"),
+    watched("session.idle", "", "idle", "rolebox does not tell the turn's text: `text` is empty."),
+    watched("session.error", "", "error"),
+    watched("session.deleted", "", "session_end"),
+    watched("dispose", "", "session_end"),
+    watched("session.compacted", "compaction.after"),
+    watched("permission.asked", "permission.asked"),
+    watched("permission.replied", "permission.replied"),
+    watched("file.edited", "file.changed"),
+    watched("command.executed", "command.executed"),
 )
 
 EVENTS: dict[str, Row] = {row.event: row for row in _ROWS}
@@ -109,13 +87,13 @@ def has_entry(project: str, environ: Mapping[str, str]) -> bool:
 def event_name(payload: Mapping[str, Any]) -> str:
     """Return rolebox's name of the event, or the host's for one that rolebox only passes on."""
     hook = text_of(payload, "hook")
-    return text_of(_table(payload, "input"), "type") if hook == "event" else hook
+    return text_of(table_of(payload, "input"), "type") if hook == "event" else hook
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
     """Translate a payload (see ``AgentHooks.read``)."""
-    given = _table(payload, "input")
-    properties = _table(given, "properties")
+    given = table_of(payload, "input")
+    properties = table_of(given, "properties")
     session = text_of(payload, "sessionID")
     fields: dict[str, Any] = {"session_id": session, "cwd": text_of(payload, "directory")}
     parent = text_of(payload, "parent")
@@ -128,14 +106,11 @@ def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Mo
     elif row.does == "prompt":
         fields["text"] = text_of(given, "text")
     elif row.does == "system_prompt":
-        system = given.get("system")
-        if not isinstance(system, list) or not all(isinstance(part, str) for part in system):
-            raise Malformed("input.system is no list of texts")
-        fields["parts"] = system
+        fields["parts"] = parts_of(given, "input")
     elif row.does == "error":
-        error = _table(properties, "error")
+        error = table_of(properties, "error")
         fields["reason"] = text_of(error, "name")
-        fields["error"] = text_of(_table(error, "data"), "message") or text_of(error, "message")
+        fields["error"] = text_of(table_of(error, "data"), "message") or text_of(error, "message")
     elif row.does == "session_end":
         fields["reason"] = "deleted" if row.event == "session.deleted" else "complete"
     elif row.does == "event":
@@ -151,11 +126,6 @@ def _call(row: Row, given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(args, dict) and not ended:
         raise Malformed("input.args is no object")
     return {"tool": tool, "args": args, **({"result": given.get("output")} if ended else {})}
-
-
-def _table(payload: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = payload.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 # -- answers ----------------------------------------------------------------------------------------
