@@ -7,7 +7,11 @@ import sys
 
 if __name__ == "__main__":
     # ``-m`` puts the current folder in front of the path: a project's files must not pass for installed ones.
-    sys.path[:1] = [entry for entry in sys.path[:1] if entry and os.path.realpath(entry) != os.getcwd()]
+    try:
+        here = os.getcwd()
+    except OSError:  # the folder was removed
+        here = ""
+    sys.path[:1] = [entry for entry in sys.path[:1] if entry and os.path.realpath(entry) != here]
 
     from .cli import main
 

@@ -86,6 +86,9 @@ MARGIN = 0.5
 SPARE = 0.05
 """Part of the time that hooks do not get: what is left for writing the answer."""
 
+MOST_SECONDS = 86_400.0
+"""Seconds of a time limit that count: the system's clocks take no number whatever."""
+
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a payload that are read; a larger one counts as unreadable."""
 
@@ -160,6 +163,7 @@ def answer(
     engine_for: Callable[[Place], Engine],
     event: str = "",
     timeout: float | None = None,
+    spent: float = 0.0,
     memory: Path | None = None,
     caller_pid: int = 0,
     watch: bool = True,
@@ -177,6 +181,7 @@ def answer(
         event: the agent's event name, for agents whose payload does not say it.
         timeout: seconds of the agent's limit, as the installed command or the caller names it; None takes
             the event's own default. The answer comes ``MARGIN`` before it.
+        spent: seconds of that limit which are over already.
         memory: folder in which the bridge remembers, by project, what fails closed, for calls in which no
             engine can be made; None remembers nothing.
         caller_pid: the agent's process, to tell later whether it still lives; 0 when unknown.
@@ -192,8 +197,8 @@ def answer(
     if call.hooks is None or call.answer is not None:
         return call.closing()
     row = call.row
-    limit = timeout if timeout is not None and timeout > 0 else row.seconds
-    seconds = max(limit - MARGIN, limit / 2)
+    limit = min(timeout if timeout is not None and timeout > 0 else row.seconds, MOST_SECONDS)
+    seconds = max(max(limit - MARGIN, limit / 2) - spent, 0.0)
     until = monotonic() + seconds * (1 - SPARE)
     if not watch:
         return call.run(engine_for, until, caller_pid)
@@ -225,7 +230,7 @@ def late(
     call = _Call(agent, payload, environ, cwd, event, memory)
     if call.hooks is None or call.answer is not None:
         return call.closing()
-    return call.by_policy(cause)
+    return call.by_policy(call.unreadable or cause)
 
 
 class _Call:
@@ -234,6 +239,7 @@ class _Call:
     Attributes:
         hooks: the translator, or None for an unknown agent.
         answer: the answer, where it is clear from the start.
+        unreadable: why the payload cannot be read, or "".
         row: the event's row.
         said: diagnostics.
     """
@@ -253,6 +259,7 @@ class _Call:
         self.notes: list[str] = []
         self.hooks: AgentHooks | None = None
         self.answer: BridgeAnswer | None = None
+        self.unreadable = ""
         self.payload: dict[str, Any] | None = None
         self.engine: Engine | None = None
         self.known = False  # whether the event's name is known
@@ -268,7 +275,7 @@ class _Call:
         try:
             self._read(payload, event)
         except (Exception, RecursionError) as error:
-            self.answer = self.by_policy(f"the payload cannot be read: {_cause(error)}")
+            self.unreadable = f"the payload cannot be read: {_cause(error)}"
 
     def _read(self, payload: bytes, event: str) -> None:
         hooks = self.hooks
@@ -286,10 +293,10 @@ class _Call:
         assert hooks is not None
         self.place = self._place(hooks, data)
         name = hooks.event_name(data) or event
-        if name:
-            self._of(name)
-        else:
+        if not name:
             raise Malformed("it does not say which event it is")
+        self._of(name)
+        freeze(data)  # nested too deep for events
 
     def _of(self, name: str) -> None:
         assert self.hooks is not None
@@ -332,7 +339,11 @@ class _Call:
         """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
         try:
             return self._run(engine_for, until, pid)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
+            from threading import current_thread, main_thread
+
+            if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+                raise
             return self.by_policy(_cause(error))
 
     def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
@@ -340,6 +351,10 @@ class _Call:
         from .fitting import fit
 
         hooks, payload = self.hooks, self.payload
+        if self.unreadable:
+            if self.row.decides or not self.known:
+                self.engine = engine_for(self.place)  # what fails closed here
+            return self.by_policy(self.unreadable)
         assert hooks is not None and payload is not None
         engine = self.engine = engine_for(self.place)
         if self.memory is not None:
@@ -373,7 +388,10 @@ class _Call:
 
     def by_policy(self, cause: str) -> BridgeAnswer:
         """Return a refusal when something here fails closed, else an answer without opinion."""
-        self.notes.append(f"{cause} ({self.agent} {self.row.event})")
+        from ..redact import redact
+
+        cause = redact(cause)
+        self.notes.append(f"{cause} ({self.agent} {self.row.event[:100]})")
         hooks = self.hooks
         assert hooks is not None
         if self.memory is not None:
@@ -420,7 +438,7 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     themselves read them) are tolerated and noted.
 
     Raises:
-        Malformed: when it is no JSON object, too large, or nested too deep.
+        Malformed: when it is no JSON object, or too large.
     """
     from json import JSONDecodeError, JSONDecoder
 
@@ -444,7 +462,6 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
         notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
     if not isinstance(data, dict):
         raise Malformed(f"it is no JSON object but {_kind(data)}")
-    freeze(data)  # nested too deep for events
     return data
 
 
@@ -453,12 +470,28 @@ def _kind(value: object) -> str:
     return kinds.get(type(value), "a number")
 
 
+_TOKEN = rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:(")(\s*:)?|\Z)|[][{}]'
+_LOOKED_AT = 65_536
+
+
 def _guess(payload: bytes) -> str:
-    """Return the event name of a payload that may be cut off or broken."""
+    """Return the event name of a payload that may be cut off or broken: a field of its outermost object only, since a
+    model writes what is in the others."""
     import re
 
-    found = re.search(rb'"(?:hook_event_name|hookEventName)"\s*:\s*"([A-Za-z]{1,60})"', payload[:MAX_BYTES])
-    return found.group(1).decode() if found else ""
+    depth, key = 0, b""
+    for token in re.finditer(_TOKEN, payload[:_LOOKED_AT], re.DOTALL):
+        mark = token.group()[:1]
+        if mark != b'"':
+            depth += 1 if mark in b"[{" else -1
+        elif depth != 1:
+            continue
+        elif token.group(3):
+            key = token.group(1)
+        elif key in (b"hook_event_name", b"hookEventName"):
+            name = token.group(1)
+            return name.decode() if token.group(2) and re.fullmatch(rb"[A-Za-z]{1,60}", name) else ""
+    return ""
 
 
 def _is_folder(path: str) -> bool:
@@ -471,9 +504,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _cause(error: BaseException) -> str:
-    from ..redact import redact
-
     text = safe_text(error)
     if isinstance(error, HookturnError):
-        return redact(text)
-    return redact(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import sys
 
-from .output import complain, hand_over, hooks_at_work, prepare
+from .output import complain, diagnose, hand_over, hooks_at_work, prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
     from typing import Any
 
     from ..agents.bridge import BridgeAnswer, Place
@@ -26,6 +27,12 @@ READ_SECONDS = 10.0
 
 CLOSE_SECONDS = 0.4
 """How long plugins may take to let go after the answer."""
+
+END_SECONDS = 1.0
+"""How long after the answer the process may take to end: an agent waits for that, too."""
+
+LOOK_SECONDS = 0.2
+"""How long standard input is silent before a payload that is whole counts as ended."""
 
 _WITH_VALUE = ("--timeout", "--event", "--project")
 
@@ -86,51 +93,86 @@ def _answer(agent: str, options: dict[str, str]) -> int:
         complain(f"bridge: {'unknown agent ' + repr(agent) if agent else 'no agent is named'}{near}. "
                  f"One of {', '.join(AGENTS)}.")  # fmt: skip
         return 0
+    code = 0
+    _open_streams()
     try:
         with hooks_at_work():
             engines: list[Engine] = []
             answer = _ask(agent, options, engines)
+            code = answer.exit_code
+            hand_over(answer.stdout)  # before all that may fail or hang
+            _end_soon(code)
+            diagnose(answer.stderr)
             left = _let_go(engines)
-            hand_over(answer.stdout, answer.stderr)
-            return _leave(answer.exit_code) if left else answer.exit_code
     except BrokenPipeError:  # the agent does not wait any more
-        return _leave(0)
+        return _leave(code)
     except Exception as error:  # a refusal by accident is worse than a hook that was not asked
         complain(f"bridge: {type(error).__name__}: {error}")
-        return 0
+        return _leave(code)
+    return _leave(code) if left or not _flushed() else code
+
+
+def _open_streams() -> None:
+    """Open the standard streams that are closed: the next file would take their place, and what hooks print."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _ask(agent: str, options: dict[str, str], engines: list[Engine]) -> BridgeAnswer:
-    from ..agents.bridge import answer, hooks_of
-    from ..paths import state_root
-    from ..platform import starter
+    from time import monotonic
 
+    from ..agents.bridge import answer, hooks_of, late
+
+    begun = monotonic()
     timeout = _seconds(options.get("--timeout", ""))
-    payload = hooks_of(agent).given(os.environ)
-    if payload is None:
-        payload = _payload(timeout)
+    event = options.get("--event", "")
+    environ = dict(os.environ)
+    payload = hooks_of(agent).given(environ)
+    cwd = options.get("--project") or _cwd()
+    memory = _memory()
+    try:
+        if payload is None:
+            payload = _payload(timeout)
+        from ..platform import starter
 
-    def engine_for(place: Place) -> Engine:
-        from ..project.called import assemble_for
+        return answer(
+            agent,
+            payload,
+            environ=environ,
+            cwd=cwd,
+            engine_for=lambda place: _engine_for(place, engines),
+            event=event,
+            timeout=timeout,
+            spent=monotonic() - begun,
+            memory=memory,
+            caller_pid=starter(),
+        )
+    except (Exception, KeyboardInterrupt) as error:
+        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return late(agent, payload or b"", environ=environ, cwd=cwd, event=event, memory=memory, cause=cause)
 
-        assembled = assemble_for(place)
-        engines.append(assembled.engine)
-        if assembled.problems:
-            more = f" (and {len(assembled.problems) - 1} more)" if len(assembled.problems) > 1 else ""
-            complain(f"{assembled.problems[0]}{more}; see `hookturn check`")
-        return assembled.engine
 
-    return answer(
-        agent,
-        payload,
-        environ=dict(os.environ),
-        cwd=options.get("--project") or _cwd(),
-        engine_for=engine_for,
-        event=options.get("--event", ""),
-        timeout=timeout,
-        memory=state_root() / "bridges",
-        caller_pid=starter(),
-    )
+def _engine_for(place: Place, engines: list[Engine]) -> Engine:
+    from ..project.called import assemble_for
+
+    assembled = assemble_for(place)
+    engines.append(assembled.engine)
+    if assembled.problems:
+        more = f" (and {len(assembled.problems) - 1} more)" if len(assembled.problems) > 1 else ""
+        complain(f"{assembled.problems[0]}{more}; see `hookturn check`")
+    return assembled.engine
+
+
+def _memory() -> Path | None:
+    from ..paths import state_root
+
+    try:
+        return state_root() / "bridges"
+    except RuntimeError:  # neither the environment nor the system knows a home
+        return None
 
 
 def _seconds(text: str) -> float | None:
@@ -154,30 +196,58 @@ def _cwd() -> str:
 
 
 def _payload(timeout: float | None) -> bytes:
-    """Read standard input; what has arrived counts when the agent does not end it in time."""
-    from ..agents.bridge import MARGIN, MAX_BYTES
-    from ..engine.engine import run_on_thread
+    """Read standard input; what has arrived counts when the agent does not end it.
+
+    A payload that is whole ends by itself: some agents keep the pipe open. One that never becomes whole gets half of
+    the time, so that the other half is left for an answer.
+    """
+    from threading import Event, Thread
+    from time import monotonic
+
+    from ..agents.bridge import MAX_BYTES
 
     parts: list[bytes] = []
+    ended = Event()
 
     def read() -> None:
         size = 0
-        while size <= MAX_BYTES:
-            try:
+        try:
+            while size <= MAX_BYTES:
                 part = os.read(0, 1 << 20)
-            except OSError:  # closed, or a folder
-                return
-            if not part:
-                return
-            parts.append(part)
-            size += len(part)
+                if not part:
+                    break
+                parts.append(part)
+                size += len(part)
+        except OSError:  # closed, or a folder
+            pass
+        finally:
+            ended.set()
 
-    limit = max(timeout - MARGIN, timeout / 2) if timeout else READ_SECONDS
-    try:
-        run_on_thread(read, limit)
-    except TimeoutError:
-        complain("bridge: the payload did not end")
+    Thread(target=read, daemon=True, name="hookturn-input").start()
+    until = monotonic() + (min(timeout / 2, READ_SECONDS) if timeout else READ_SECONDS)
+    seen = 0
+    while not ended.wait(min(LOOK_SECONDS, max(until - monotonic(), 0))):
+        count = len(parts)
+        if monotonic() >= until:
+            complain("bridge: the payload did not end")
+            break
+        if count == seen and _whole(parts):
+            break
+        seen = count
     return b"".join(parts)
+
+
+def _whole(parts: list[bytes]) -> bool:
+    """Whether a payload is a whole JSON object already."""
+    if not parts or not parts[-1].rstrip().endswith(b"}"):
+        return False
+    import json
+
+    try:
+        json.loads(b"".join(parts))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _let_go(engines: list[Engine]) -> bool:
@@ -191,15 +261,35 @@ def _let_go(engines: list[Engine]) -> bool:
             run_on_thread(engine.close, CLOSE_SECONDS)
         except TimeoutError:
             return True
+        except BaseException as error:  # the answer is out: whatever a plugin does while it goes
+            complain(f"bridge: {type(error).__name__}: {error}")
     return any(thread.name.startswith("hookturn") for thread in threading.enumerate())
+
+
+def _end_soon(code: int) -> None:
+    """End this process in a while, whatever holds it up: threads, exit handlers, standard error that nobody reads."""
+    from threading import Thread
+    from time import sleep
+
+    def end() -> None:
+        sleep(END_SECONDS)
+        os._exit(code)
+
+    Thread(target=end, daemon=True, name="end").start()
+
+
+def _flushed() -> bool:
+    """Whether the standard streams are as the interpreter expects them at its end; else its exit code would be 120."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _leave(code: int) -> int:
     """Leave without waiting for threads that hooks hold up."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except (OSError, ValueError):
-            continue
+    _flushed()
     os._exit(code)

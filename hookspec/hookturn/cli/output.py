@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOBase
 
 from ..spec.errors import HookturnError
@@ -70,22 +70,31 @@ def say(text: str = "") -> None:
 
 def complain(text: str) -> None:
     """Print a message about a mistake or a problem on standard error."""
-    stream = _stderr()
-    if stream is not None:
-        lines = f"hookturn: {text}".split("\n")
-        stream.write("".join(f"{clean(line)}\n" for line in lines))
+    lines = f"hookturn: {text}".split("\n")
+    _tell("".join(f"{clean(line)}\n" for line in lines))
 
 
-def hand_over(answer: bytes, diagnostics: str = "") -> None:
-    """Write another program's answer to standard output, as it is, and diagnostics to standard error before it."""
-    error, out = _stderr(), _stdout()
-    if diagnostics and error is not None:
-        error.write(diagnostics)
-        error.flush()
+def hand_over(answer: bytes) -> None:
+    """Write another program's answer to standard output, as it is."""
+    out = _stdout()
     if answer and out is not None:
         out.flush()
         out.buffer.write(answer)
         out.flush()
+
+
+def diagnose(diagnostics: str) -> None:
+    """Write another program's diagnostics to standard error, line by line printable."""
+    _tell("".join(f"{clean(line)}\n" for line in diagnostics.splitlines()))
+
+
+def _tell(text: str) -> None:
+    """Write to standard error. Nobody may read it any more: that changes nothing but that nobody reads it."""
+    stream = _stderr()
+    if stream is not None:
+        with suppress(OSError, ValueError):  # its reader went away, or a hook closed it
+            stream.write(text)
+            stream.flush()
 
 
 def progress(text: str) -> None:
@@ -244,12 +253,14 @@ class _Escaping(TextIOBase):
     def write(self, text: str) -> int:
         if self._stream is not None:
             lines = ("\t".join(map(clean, line.split("\t"))) for line in text.split("\n"))
-            self._stream.write("\n".join(lines))
+            with suppress(OSError, ValueError):  # a hook must not fail because nobody reads what it prints
+                self._stream.write("\n".join(lines))
         return len(text)
 
     def flush(self) -> None:
         if self._stream is not None:
-            self._stream.flush()
+            with suppress(OSError, ValueError):
+                self._stream.flush()
 
     def writable(self) -> bool:
         return True
@@ -302,9 +313,10 @@ def hooks_at_work() -> Iterator[None]:
         sys.stdout, sys.stderr = before
         _own_out = _own_err = None
         if copy is not None:
-            before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
-            os.dup2(copy.fileno(), 1)
-            copy.close()
+            with suppress(OSError, ValueError):  # a hook may have closed what it did not open
+                before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
+                os.dup2(copy.fileno(), 1)
+                copy.close()
 
 
 def _move_stdout() -> Any:
