@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
 
+import claude_answers
+import codex_answers
+import copilot_answers
+import gemini_answers
+import qwen_answers
 from agent_programs import (
     CLAUDE,
     CODEX,
@@ -28,6 +38,8 @@ from agent_programs import (
     Home,
 )
 from agent_run import WEBHOOK_PORT
+
+from hookturn.agents.bridge import BridgeAnswer
 
 pytestmark = pytest.mark.agents
 
@@ -291,3 +303,217 @@ def test_an_agent_in_a_sub_folder_has_the_projects_hooks(user, program):
     assert not (sub / ".hookturn").exists()
     (found,) = user.doctor()["installations"]
     assert found["state"] == "ok" and found["calls"]
+
+
+TALKATIVE = """\
+from hookturn import Continue, Deny, Inject, Warn, hookimpl
+
+
+def on_session_start(event):
+    return Inject("At the start.")
+
+
+def on_user_prompt_submit(event):
+    return [Inject("With the prompt."), Warn("A warning.")]
+
+
+def system_prompt(event):
+    return Inject("In the system prompt.")
+
+
+def pre_tool_execution(event):
+    return Deny("Not this one.", advice="Try another.")
+
+
+def on_permission_request(event):
+    return Deny("Not this one, either.")
+
+
+def post_tool_execution(event):
+    return Inject("After the tool.")
+
+
+def on_turn_complete(event):
+    return Continue("Go on.")
+"""
+
+CAPTURES = CHECKOUT / "tests/data/captures"
+
+
+def opencode_check(event, answer):
+    """opencode's plugin is ours; it knows these keys."""
+    assert answer.exit_code == 0
+    known = {"throw", "set", "assign", "replace", "push", "message", "warn"}
+    assert set(json.loads(answer.stdout or b"{}")) <= known
+
+
+CHECKS = {
+    "claude": ("claude-code", claude_answers.check),
+    "codex": ("codex", codex_answers.check),
+    "gemini": ("gemini", gemini_answers.check),
+    "copilot": ("copilot", copilot_answers.check),
+    "copilot-pascal": ("copilot", copilot_answers.check),
+    "qwen": ("qwen", qwen_answers.check),
+    "opencode": ("opencode", opencode_check),
+}
+"""Folder of captures -> the agent, and what it takes."""
+
+
+def payload_of(folder, path):
+    """Return a captured payload as the agent's entry gets it."""
+    content = path.read_bytes()
+    if folder != "opencode":
+        return content
+    data = json.loads(content)
+    about = {"directory": "/", "worktree": "/", "parent": "", "text": ""}
+    if path.parent.name == "bus":
+        return json.dumps({"hook": "event", "event": data, **about}).encode()
+    return json.dumps({"hook": path.stem, **data, **about}).encode()
+
+
+def answers_to_captures(user, folder, command):
+    """Send all captures of a folder to the installed command, one after another; return the answers by file."""
+    agent, check = CHECKS[folder]
+    found = {}
+    for path in sorted((CAPTURES / folder).rglob("*.json")):
+        event = path.stem.partition(".")[0]
+        words = [
+            *command,
+            "bridge",
+            agent,
+            "--timeout",
+            "60",
+            *(("--event", event) if agent == "copilot" else ()),
+        ]
+        done = subprocess.run(
+            words,
+            input=payload_of(folder, path),
+            cwd=user.project,
+            env=user.env,
+            capture_output=True,
+            timeout=60,
+        )
+        assert b"Traceback" not in done.stderr, done.stderr
+        check(event, BridgeAnswer(done.stdout, done.stderr.decode(), done.returncode))
+        found[path.name] = (done.returncode, done.stdout, done.stderr)
+    return found
+
+
+@pytest.mark.parametrize("folder", CHECKS)
+def test_every_capture_is_answered_alike_in_process_and_by_the_resident_process(
+    tmp_path, environment, folder
+):
+    users = []
+    for name in ("own", "resident"):
+        (tmp_path / name).mkdir()
+        users.append(User(tmp_path / name, environment, CLAUDE))
+        (users[-1].config / "talkative.py").write_text(TALKATIVE)
+        hook = {"name": "talkative", "run": {"module": "talkative.py"}}
+        users[-1].settings(hooks=[hook], plugins=NO_PLUGINS)
+    own, resident = users
+    (client,) = environment.glob("lib/python*/site-packages/hookturn/serve/client.py")
+    commands = [environment / "bin/hookturn"], [environment / "bin/python", "-I", "-S", client]
+    try:
+        resident.hookturn("serve")
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(answers_to_captures, own, folder, commands[0])
+            second = pool.submit(answers_to_captures, resident, folder, commands[1])
+            one, other = first.result(), second.result()
+        status = json.loads(resident.hookturn("serve", "--status", "--json"))
+        assert status["calls"] >= len(other) > 0, status
+        assert not own.resident()
+    finally:
+        for user in users:
+            user.close()
+    assert other == one
+    assert any(stdout.strip() not in (b"", b"{}") for _, stdout, _ in one.values())
+
+
+def test_killing_the_resident_process_loses_no_decision_and_no_record(user):
+    user = user(CLAUDE)
+    user.settings(**SOURCES["plugin"])
+    user.install()
+    calls = [f"touch {'danger' if number % 3 == 0 else 'fine'}{number}.txt" for number in range(30)]
+    batches = [{"calls": [{"shell": call} for call in calls[at : at + 3]]} for at in range(0, 30, 3)]
+    over, killed = Event(), []
+
+    def kill():
+        chance = random.Random(6)
+        while not over.wait(chance.uniform(0.02, 0.4)):
+            for pid in user.resident():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+    thread = Thread(target=kill)
+    thread.start()
+    try:
+        user.go([*batches, {"text": "Finished."}])
+    finally:
+        over.set()
+        thread.join()
+    assert len(killed) >= 5
+    ran = {path.name for path in user.project.glob("*.txt")}
+    assert ran == {call.split()[1] for call in calls if "fine" in call}
+    ended = [row for row in user.audit if row["timing"] == "post_tool_execution"]
+    assert len(ended) == len({row["call_id"] for row in ended}) == 30
+    assert sorted(row["status"] for row in ended) == ["denied"] * 10 + ["ok"] * 20
+    user.hookturn("audit", "verify")
+
+
+MINE = {"type": "command", "command": "true"}
+
+
+def test_doctor_follows_an_installation_from_begin_to_end(user):
+    user = user(CLAUDE)
+    user.settings(**SOURCES["plugin"])
+    settings = user.project / ".claude/settings.json"
+    user.write("project/.claude/settings.json", {"model": "sonnet", "hooks": {"Stop": [{"hooks": [MINE]}]}})
+    before = settings.read_bytes()
+
+    assert user.doctor()["installations"] == []
+    assert "No agent calls hookturn here" in user.hookturn("doctor")
+
+    user.install()
+    found = user.doctor()
+    (about,) = found["installations"]
+    assert (about["state"], about["calls"]) == ("ok", {})
+    assert {guard["name"]: guard["last"] for guard in found["guards"]}["no-danger"] is None
+    text = user.hookturn("doctor")
+    assert "never" in text
+    assert text.count("warning") == 1 and "hooks.Stop[0].hooks[0]: ignored" in text  # the user's own
+
+    user.go([{"text": "Finished."}])
+    found = user.doctor()
+    assert {"SessionStart", "UserPromptSubmit", "Stop"} <= found["installations"][0]["calls"].keys()
+    assert {guard["name"]: guard["last"] for guard in found["guards"]}["no-danger"] is None
+
+    user.go()
+    found = user.doctor()
+    assert "PreToolUse" in found["installations"][0]["calls"]
+    assert {guard["name"]: guard["last"] for guard in found["guards"]}["no-danger"]
+
+    installed = settings.read_bytes()
+    settings.write_bytes(before)
+    (about,) = user.doctor(code=1)["installations"]
+    assert (about["state"], about["remedy"]) == ("gone", "Run `hookturn install claude-code` again.")
+    settings.write_bytes(installed)
+    assert user.doctor()["ok"]
+
+    user.hookturn("uninstall", "claude-code", "--yes")
+    assert settings.read_bytes() == before
+    assert user.doctor()["installations"] == []
+
+
+def test_doctor_tells_whether_http_is_answered(user):
+    user = user(CLAUDE)
+    user.settings(**opened(SOURCES["plugin"]))
+    user.install("--http")
+    assert user.doctor()["resident"] is False
+    assert "does not answer" in user.hookturn("doctor")
+    user.hookturn("serve")
+    assert user.doctor()["resident"] is True
+    user.hookturn("serve", "--stop")
+    assert user.doctor()["resident"] is False
+    user.hookturn("uninstall", "claude-code", "--yes")
+    assert not list(user.project.glob(".claude/*.json"))
