@@ -4,6 +4,9 @@ when each event was last answered, and which calls could not be answered properl
 
 from __future__ import annotations
 
+from time import monotonic
+from weakref import WeakKeyDictionary
+
 from ..paths import safe_component
 from ..spec.timings import TIMINGS
 
@@ -24,6 +27,13 @@ MOST_TROUBLE = 256 * 1024
 
 DECIDING = ("on_message_received", "on_user_prompt_submit", "on_tool_call_start", "pre_tool_execution")
 """Timings that count when not even the event is known."""
+
+
+LASTING = 1.0
+"""Seconds in which a call of the same event of an engine that stays is not noted again."""
+
+_MOST_NOTED = 256
+_noted: WeakKeyDictionary[Engine, dict[tuple[str, ...], float]] = WeakKeyDictionary()
 
 
 def one_line(text: str) -> str:
@@ -69,6 +79,14 @@ def remember(memory: Path, place: Place, event: str, engine: Engine) -> None:
 
     from ..paths import private_dir, write_private
 
+    noted = _noted.setdefault(engine, {})
+    key = (os.fspath(memory), place.agent, place.project or place.cwd, event)
+    now = monotonic()
+    if now - noted.get(key, -LASTING) < LASTING:
+        return
+    if len(noted) >= _MOST_NOTED:
+        noted.clear()
+    noted[key] = now
     closed = {timing: who for timing in TIMINGS if (who := strict(engine, (timing,)))}
     folder = place.project or place.cwd
     path = _file(memory, folder)

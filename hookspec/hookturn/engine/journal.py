@@ -58,7 +58,7 @@ class Journal:
         self._id: tuple[int, int] | None = None  # of the file that ``_fd`` is
         self._end = 0  # bytes of it that ``_data`` holds
         self._data: dict[str, Any] = {}
-        self._text = ""  # what was last stored besides the histories
+        self._small: Any = None  # what was last stored besides the histories; None before it was looked at
         self._changes: list[Any] = []
         self._rewrite = REWRITE
 
@@ -164,7 +164,7 @@ class Journal:
             os.replace(self._name, self.path.with_suffix(".damaged"))
             return
         self._end += whole
-        self._text = ""
+        self._small = None
 
     def _take(self, line: dict[str, Any]) -> None:
         if "all" in line:
@@ -204,14 +204,16 @@ class Journal:
             self._open(os.O_CREAT)
         elif os.fstat(self._fd).st_size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
-        if not self._text:
-            self._text = _encode(history.small(self._data))
+        if self._small is None:
+            self._small = json.loads(_encode(history.small(self._data)))
 
     def _store(self) -> None:
         """Append what has changed, in one line."""
-        text = _encode(history.small(self._data))
+        small = history.small(self._data)
+        text = ""
         parts = []
-        if text != self._text:
+        if small != self._small:
+            text = _encode(small)
             parts.append(f'"state":{text}')
         if self._changes:
             parts.append(f'"changes":{_encode(self._changes)}')
@@ -228,7 +230,8 @@ class Journal:
             os.ftruncate(self._fd, self._end)
             raise
         self._end += len(line)
-        self._text = text
+        if text:
+            self._small = json.loads(text)
 
     def _rewritten(self) -> bool:
         """Replace the file by one of a single line, if that is much shorter."""
@@ -257,7 +260,7 @@ class Journal:
         _used(self)
 
     def _forget(self) -> None:
-        self._data, self._end, self._text = {}, 0, ""
+        self._data, self._end, self._small = {}, 0, None
 
     def _close_file(self) -> None:
         fd, self._fd, self._id = self._fd, -1, None

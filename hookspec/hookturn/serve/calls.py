@@ -10,6 +10,7 @@ from time import monotonic
 
 from ..agents.bridge import AGENTS, MARGIN, hooks_of
 from ..platform import starter
+from ..spec.record import freeze
 from .engines import Lease
 
 TYPE_CHECKING = False
@@ -117,6 +118,7 @@ class Calls:
         self._memory = memory()
         self._lock = Lock()
         self._sessions: OrderedDict[str, Mapping[str, str]] = OrderedDict()
+        self._own: Mapping[str, str] = freeze(dict(os.environ))
         self._late: set[Late] = set()
         self._watched = Event()
         self.running = 0
@@ -179,7 +181,7 @@ class Calls:
         with self._lock:
             known = self._sessions.get(session) if isinstance(session, str) else None
         return (
-            known if known is not None else dict(os.environ),
+            known if known is not None else self._own,
             cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else os.sep,
         )
 

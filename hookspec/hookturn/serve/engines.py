@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from threading import Lock, RLock
-from time import time_ns
+from time import monotonic, time_ns
 
 from ..project.layers import PROJECT_VARIABLES
 
@@ -26,6 +26,9 @@ MOST_PLACES = 512
 
 YOUNG = 50_000_000
 """Nanoseconds in which a file may change twice without another time stamp."""
+
+LOOK = 0.02
+"""Seconds in which files are not looked at again: a change counts at a call that comes later than that."""
 
 Stamp = tuple[int, int, int, int] | None
 
@@ -52,18 +55,28 @@ class Files:
         self._stamps: dict[str, Stamp] = {}
         self._exist = {path: os.path.lexists(path) for path in exist}
         self._young = False
+        self._looked = 0.0  # by the monotonic clock: when they were the same
         for path in paths:
             found = self._stamps[path] = stamp(path)
             if found is not None and now - max(found[:2]) < YOUNG:
                 self._young = True
 
     def same(self) -> bool:
-        """Whether all are as they were; never for files so new that they may have changed unseen."""
-        return (
-            not self._young
-            and all(stamp(path) == known for path, known in self._stamps.items())
-            and all(os.path.lexists(path) == known for path, known in self._exist.items())
-        )
+        """Whether all are as they were up to ``LOOK`` ago; never for files so new that they may have changed
+        unseen."""
+        if self._young:
+            return False
+        now = monotonic()
+        if now - self._looked < LOOK:
+            return True
+        for path, known in self._stamps.items():
+            if stamp(path) != known:
+                return False
+        for path, there in self._exist.items():
+            if os.path.lexists(path) != there:
+                return False
+        self._looked = now
+        return True
 
 
 class Seen(Mapping[str, str]):

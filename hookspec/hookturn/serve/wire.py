@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from ..spec.record import freeze
 from . import thin
 
 TYPE_CHECKING = False
@@ -117,11 +118,8 @@ class Reader:
     def _environment(self, env: bytes) -> Mapping[str, str]:
         known = self._known.get(env)
         if known is None:
-            known = {}
-            for item in env.split(b"\0"):
-                name, found, value = item.partition(b"=")
-                if found:
-                    known[os.fsdecode(name)] = os.fsdecode(value)
+            parts = (item.partition(b"=") for item in env.split(b"\0"))
+            known = freeze({os.fsdecode(name): os.fsdecode(value) for name, found, value in parts if found})
             if len(self._known) >= _KEPT_ENVIRONMENTS:
                 self._known.clear()
             self._known[env] = known
