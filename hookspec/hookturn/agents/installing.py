@@ -57,6 +57,32 @@ def calls_bridge(command: str) -> bool:
     return _CALLS_US.search(command) is not None
 
 
+REFUSE_WITHOUT_US = ("gemini", "copilot")
+"""Agents that refuse every call when the program of a hook is not there (the shell's exit code 127); the others go
+on without the hook. Source: Gemini CLI 0.61.0 and Copilot CLI 1.0.102 as run."""
+
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+
+
+def called_files(text: str) -> list[str]:
+    """Return the files by which an agent's configuration calls us: absolute paths in our command lines.
+
+    Parameters:
+        text: a file with command lines as JSON strings.
+    """
+    import shlex
+
+    found: dict[str, None] = {}
+    for match in _STRING.finditer(text):
+        try:
+            line = json.loads(match[0], strict=False)
+            if calls_bridge(line):
+                found |= dict.fromkeys(word for word in shlex.split(line) if word.startswith("/"))
+        except ValueError:  # no JSON, or no line for a shell
+            continue
+    return list(found)
+
+
 class CannotInstall(HookturnError):
     """A configuration that cannot be changed safely. The message says which, where, why and what to do."""
 
@@ -149,6 +175,21 @@ class Request:
                 return short + path[len(folder.rstrip("/")) + 1 :]
         return path
 
+    def own_module(self, path: str, mark: str) -> bytes | None:
+        """Return what our JavaScript module holds now, or None when it is not there.
+
+        Parameters:
+            path: its place.
+            mark: how every module of ours begins.
+
+        Raises:
+            CannotInstall: when somebody else's file stands there.
+        """
+        old = self.read(path)
+        if old is not None and not old.decode("utf-8", "replace").startswith(mark):
+            raise CannotInstall(f"{self.label(path)} is not hookturn's, so it stays as it is. Rename it.")
+        return old
+
     def edited(
         self, path: str, edit: Callable[[str], str], *, private: bool = False, notes: Iterable[str] = ()
     ) -> list[Change]:
@@ -204,6 +245,46 @@ def seconds_of(row: Row, most: float = 1e9) -> int:
         most: what the agent allows there.
     """
     return round(min(SECONDS.get(row.does, OTHER_SECONDS), most))
+
+
+def wanted_of(
+    request: Request,
+    events: Mapping[str, Row],
+    entry: Callable[[str, int], dict[str, Any]],
+    most: Mapping[str, float] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Return the entries that a configuration must have: event -> our entry. None when ours are to go.
+
+    Parameters:
+        request: what is asked for.
+        events: the agent's table; rows that are not to be installed are left out.
+        entry: makes the entry of an event from its name and the seconds that it has.
+        most: event -> seconds that the agent allows at most.
+    """
+    if request.remove:
+        return {}
+    return {
+        event: entry(event, seconds_of(row, (most or {}).get(event, 1e9)))
+        for event, row in events.items()
+        if row.install
+    }
+
+
+def module_text(template: str, command: list[str], seconds: int, closed: Iterable[str]) -> str:
+    """Return the text of a JavaScript module of ours for one installation.
+
+    Parameters:
+        template: the module's file, whose constants COMMAND, SECONDS and CLOSED are replaced.
+        command: the bridge's program and words.
+        seconds: how long an answer may take.
+        closed: names of events that refuse when no answer comes.
+    """
+    with open(template, encoding="utf-8") as file:
+        text = file.read()
+    for name, value in (("COMMAND", command), ("SECONDS", seconds), ("CLOSED", sorted(closed))):
+        before, line, after = re.split(rf"^(const {name} = ).*$", text, flags=re.MULTILINE)
+        text = f"{before}{line}{json.dumps(value)}{after}"
+    return text
 
 
 def is_ours(handler: Any, keys: Iterable[str] = ("command", "bash")) -> bool:

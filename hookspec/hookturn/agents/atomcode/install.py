@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from os.path import join
 
-from ..installing import Request, named, seconds_of
+from ..installing import Request, named, wanted_of
 from .hooks import EVENTS
 
 TYPE_CHECKING = False
@@ -22,13 +22,14 @@ def changes(request: Request) -> list[Change]:
     path = join(request.project, ".hooks.json")
     if request.user:
         path = join(request.environ.get("ATOMCODE_HOME") or join(request.home(), ".atomcode"), "hooks.json")
-    wanted = {}
-    for event, row in EVENTS.items():
-        if row.install and not request.remove:
-            seconds = seconds_of(row)
-            wanted[f"hookturn-{event}"] = {
-                "event": event,
-                "command": request.command(seconds),
-                "timeout_ms": seconds * 1000,
-            }
-    return request.edited(path, lambda text: named(text, wanted, request.label(path)))
+    wanted = wanted_of(
+        request,
+        EVENTS,
+        lambda event, seconds: {
+            "event": event,
+            "command": request.command(seconds),
+            "timeout_ms": seconds * 1000,
+        },
+    )
+    entries = {f"hookturn-{event}": entry for event, entry in wanted.items()}
+    return request.edited(path, lambda text: named(text, entries, request.label(path)))

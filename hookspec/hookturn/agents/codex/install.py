@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from os.path import join
 
-from ..installing import Request, grouped, seconds_of
+from ..installing import Request, grouped, wanted_of
 from .hooks import EVENTS
 
 TYPE_CHECKING = False
@@ -29,14 +29,11 @@ def changes(request: Request) -> list[Change]:
     if request.user:
         folder = request.environ.get("CODEX_HOME") or join(request.home(), ".codex")
     path = join(folder, "hooks.json")
-    wanted = {}
-    for event, row in EVENTS.items():
-        if row.install and not request.remove:
-            seconds = seconds_of(row, MOST_SECONDS.get(event, 1e9))
-            wanted[event] = {
-                "type": "command",
-                "command": request.command(seconds),
-                "timeout": seconds,
-            }
+    wanted = wanted_of(
+        request,
+        EVENTS,
+        lambda _, seconds: {"type": "command", "command": request.command(seconds), "timeout": seconds},
+        MOST_SECONDS,
+    )
     notes = [] if request.remove else [TRUST] if request.user else [PROJECT, TRUST]
     return request.edited(path, lambda text: grouped(text, wanted, request.label(path)), notes=notes)

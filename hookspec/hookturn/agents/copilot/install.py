@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from os.path import join
 
-from ..installing import Request, listed, seconds_of
+from ..installing import Request, listed, wanted_of
 from ..json_text import put
 from .hooks import EVENTS
 
@@ -28,16 +28,16 @@ def changes(request: Request) -> list[Change]:
     if request.user:
         folder = join(request.environ.get("COPILOT_HOME") or join(request.home(), ".copilot"), "hooks")
     path = join(folder, "hookturn.json")
-    wanted = {}
-    for event, row in EVENTS.items():
-        if row.install and not request.remove and event[:1].islower():
-            seconds = seconds_of(row)
-            wanted[event] = {
-                "type": "command",
-                # The payload does not say its event, and a broken one not even by its fields.
-                "bash": f"{request.command(seconds)} --event {event}",
-                "timeoutSec": seconds,
-            }
+    wanted = wanted_of(
+        request,
+        EVENTS,
+        lambda event, seconds: {
+            "type": "command",
+            # The payload does not say its event, and a broken one not even by its fields.
+            "bash": f"{request.command(seconds)} --event {event}",
+            "timeoutSec": seconds,
+        },
+    )
 
     def edit(text: str) -> str:
         text = listed(text, wanted, request.label(path))

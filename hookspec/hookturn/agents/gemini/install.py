@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from os.path import join
 
-from ..installing import Request, grouped, seconds_of
+from ..installing import Request, grouped, wanted_of
 from .hooks import EVENTS
 
 TYPE_CHECKING = False
@@ -20,14 +20,14 @@ NAME = "gemini"
 def changes(request: Request) -> list[Change]:
     """Return how the settings must read (see ``installing.AgentInstall``)."""
     path = join(request.home() if request.user else request.project, ".gemini", "settings.json")
-    wanted = {}
-    for event, row in EVENTS.items():
-        if row.install and not request.remove:
-            seconds = seconds_of(row)
-            wanted[event] = {
-                "type": "command",
-                "name": "hookturn",
-                "command": request.command(seconds),
-                "timeout": seconds * 1000,
-            }
+    wanted = wanted_of(
+        request,
+        EVENTS,
+        lambda _, seconds: {
+            "type": "command",
+            "name": "hookturn",
+            "command": request.command(seconds),
+            "timeout": seconds * 1000,
+        },
+    )
     return request.edited(path, lambda text: grouped(text, wanted, request.label(path)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os.path import join
 
-from ..installing import Request, grouped, seconds_of
+from ..installing import Request, grouped, wanted_of
 from .hooks import EVENTS
 
 TYPE_CHECKING = False
@@ -17,14 +17,14 @@ NAME = "qwen"
 def changes(request: Request) -> list[Change]:
     """Return how the settings must read (see ``installing.AgentInstall``)."""
     path = join(request.home() if request.user else request.project, ".qwen", "settings.json")
-    wanted = {}
-    for event, row in EVENTS.items():
-        if row.install and not request.remove:
-            seconds = seconds_of(row)
-            wanted[event] = {
-                "type": "command",
-                "name": "hookturn",
-                "command": request.command(seconds),
-                "timeout": seconds,
-            }
+    wanted = wanted_of(
+        request,
+        EVENTS,
+        lambda _, seconds: {
+            "type": "command",
+            "name": "hookturn",
+            "command": request.command(seconds),
+            "timeout": seconds,
+        },
+    )
     return request.edited(path, lambda text: grouped(text, wanted, request.label(path)))
