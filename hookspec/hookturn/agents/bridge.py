@@ -254,7 +254,7 @@ class _Call:
         memory: Path | None,
     ) -> None:
         self.agent = agent
-        self.environ = environ
+        self.environ = environ = freeze(environ)  # once: each record that holds it would
         self.memory = memory
         self.notes: list[str] = []
         self.hooks: AgentHooks | None = None
@@ -280,23 +280,28 @@ class _Call:
     def _read(self, payload: bytes, event: str) -> None:
         hooks = self.hooks
         assert hooks is not None
-        self.place = self._place(hooks, {})
-        name = event or _guess(payload)
-        if name:
-            self._of(name)
-        data = decode(payload, self.notes)
+        try:
+            data = decode(payload, self.notes)
+        except BaseException:
+            self.place = self._place(hooks, {})
+            name = event or _guess(payload)
+            if name:
+                self._of(name)
+            raise
+        self.place = self._place(hooks, data)
         self.payload = data
         actual = hooks.caller(data, self.environ)
-        if actual != self.agent and self._foreign(actual):
-            return
-        hooks = self.hooks
-        assert hooks is not None
-        self.place = self._place(hooks, data)
+        if actual != self.agent:
+            if self._foreign(actual):
+                return
+            hooks = self.hooks
+            assert hooks is not None
+            self.place = self._place(hooks, data)
         name = hooks.event_name(data) or event
         if not name:
             raise Malformed("it does not say which event it is")
         self._of(name)
-        freeze(data)  # nested too deep for events
+        self.payload = freeze(data)  # once; fails for what is nested too deep for events
 
     def _of(self, name: str) -> None:
         assert self.hooks is not None
