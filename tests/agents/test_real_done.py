@@ -517,3 +517,25 @@ def test_doctor_tells_whether_http_is_answered(user):
     assert user.doctor()["resident"] is False
     user.hookturn("uninstall", "claude-code", "--yes")
     assert not list(user.project.glob(".claude/*.json"))
+
+
+@pytest.mark.parametrize("program", [CLAUDE, CODEX, GEMINI, COPILOT, more(QWEN)], ids=named)
+def test_what_agents_do_when_hookturn_was_removed_and_doctor_says_so(user, program):
+    user = user(program)
+    user.install()
+    (settings,) = [
+        path
+        for path in user.home.rglob("*.json")
+        if b"bridge" in path.read_bytes() and ".cache" not in path.parts
+    ]
+    gone = str(user.environment.parent / "gone")
+    settings.write_text(settings.read_text().replace(str(user.environment), gone))
+    out = user.run(program, [{"shell": "touch ran.txt"}, {"text": "Finished."}])
+    refuses = program in (GEMINI, COPILOT)
+    assert user.ran("ran.txt") is not refuses, (out.stdout, out.stderr)
+    (found,) = user.doctor(code=1)["installations"]
+    then = "refuses every call" if refuses else "goes on without your hooks"
+    assert found["state"] == "broken"
+    assert found["cause"] == f"it calls {gone}/bin/python, which is not there, so {program.name} {then}"
+    user.install()
+    assert user.doctor()["ok"]

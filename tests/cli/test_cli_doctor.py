@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -72,6 +73,22 @@ def test_an_installation_that_is_no_longer_as_it_was(doctor, cli, change, state)
     assert found["cause"]
     assert found["remedy"]
     assert state in doctor().out
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "then"),
+    [
+        ("claude-code", ".claude/settings.json", "goes on without your hooks"),
+        ("gemini", ".gemini/settings.json", "refuses every call"),
+    ],
+)
+def test_an_entry_whose_program_is_gone(doctor, cli, agent, file, then):
+    assert cli("install", agent, "--yes").code == 0
+    path = cli.project / file
+    path.write_text(path.read_text().replace(sys.executable, "/gone away/python"))
+    (found,) = doctor("--json").json["installations"]
+    assert (found["state"], found["remedy"]) == ("broken", f"Run `hookturn install {agent}` again.")
+    assert then in found["cause"]
 
 
 def test_the_resident_process_that_http_needs(doctor, cli):

@@ -83,7 +83,9 @@ def installations(root: str, environ: Mapping[str, str], http: Any = None) -> li
 
 
 def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any) -> tuple[str, str, str]:
-    from ..agents.installing import CannotInstall
+    from os.path import exists
+
+    from ..agents.installing import REFUSE_WITHOUT_US, CannotInstall, called_files
     from .installer import closed_events, plan
 
     words = (
@@ -99,10 +101,20 @@ def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any)
         changes = plan(item.agent, http=endpoint, closed=closed, **about)
         if not changes:
             return "ok", "", ""
-        if not plan(item.agent, remove=True, **about):
+        ours = plan(item.agent, remove=True, **about)
+        if not ours:
             return "gone", "its configuration no longer calls hookturn", f"Run `{words}` again."
     except CannotInstall as error:
         return "broken", str(error), "Correct it."
+    texts = [(change.old or b"").decode("utf-8", "replace") for change in ours]
+    lost = [path for text in texts for path in called_files(text) if not exists(path)]
+    if lost:
+        then = "refuses every call" if item.agent in REFUSE_WITHOUT_US else "goes on without your hooks"
+        return (
+            "broken",
+            f"it calls {lost[0]}, which is not there, so {item.agent} {then}",
+            f"Run `{words}` again.",
+        )
     labels = ", ".join(change.label for change in changes)
     return "changed", f"{labels} is not as this version would write it", f"Run `{words}` again."
 
