@@ -224,6 +224,65 @@ def test_no_home_at_all(project, monkeypatch):
     assert b"Traceback" not in err
 
 
+START = """
+import os, time
+from hookturn import hookimpl
+
+@hookimpl
+def on_session_start(event):
+    while os.path.exists({flag!r}):
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def starting(project, tmp_path):
+    """The bridge of a session's start, whose hook runs until the flag is gone."""
+    flag = tmp_path / "flag"
+    flag.write_text("")
+    (project.config / "start.py").write_text(START.format(flag=str(flag)))
+    yaml = YAML + "  - name: start\n    timings: [on_session_start]\n    run: {module: start.py}\n"
+    project.hook(yaml=yaml)
+    payload = json.loads((DATA / "claude/SessionStart.json").read_text())
+    process = project.start()
+    process.stdin.write(
+        json.dumps({**payload, "session_id": PRE["session_id"], "cwd": str(project.folder)}).encode()
+    )
+    process.stdin.close()
+    state = Path(os.environ["HOOKTURN_STATE_DIR"])
+    until = time.monotonic() + 30
+    while not list(state.glob("projects/*/runs/*/session.json*")) and time.monotonic() < until:
+        time.sleep(0.05)
+    yield process, flag
+    flag.unlink(missing_ok=True)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_a_start_that_was_killed_holds_no_later_call_up(project, starting):
+    process, flag = starting
+    process.kill()
+    process.wait()
+    flag.unlink()
+    begun = time.monotonic()
+    assert denied(project.call())
+    assert time.monotonic() - begun < 15
+
+
+def test_a_start_that_lives_is_waited_for(project, starting):
+    _, flag = starting
+    with project.start() as call:
+        call.stdin.write(project.payload())
+        call.stdin.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            call.wait(2)
+        flag.unlink()
+        assert call.wait(30) == 0
+        assert b"No." in call.stdout.read()
+
+
 # -- payloads that cannot be read ---------------------------------------------------------------------
 
 

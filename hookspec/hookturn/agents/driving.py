@@ -137,13 +137,16 @@ class Course:
             close_stale(self.engine, self.agent, but=session.id, until=self._until)
 
     def _start(self, told: bool = True) -> None:
+        import os
         from time import time
+
+        from ..platform import born
 
         session = self.session
         with session.values() as data:
             if not data.get("started") or data.get("ended"):
                 host = data.setdefault("host", {})
-                host["starting"] = time()
+                host["starting"] = [time(), os.getpid(), born(os.getpid())]
                 host["supplied"] = 0 if told else time()
         ours = True
         try:
@@ -153,7 +156,7 @@ class Course:
         finally:
             if ours:
                 with self._host() as host:
-                    host["starting"] = 0
+                    host["starting"] = None
         if not ours:
             self._wait()
             return
@@ -174,16 +177,25 @@ class Course:
         """Whether the session was started just now by an event that overtook the one of its start."""
         from time import time
 
-        return time() - (self._host_value("supplied") or 0) < _OVERTAKING
+        return 0 <= time() - (self._host_value("supplied") or 0) < _OVERTAKING
 
     def _wait(self) -> None:
         """Wait for a parallel call that is starting the session: its hooks may block it."""
-        from time import monotonic, sleep, time
+        from time import monotonic, sleep
 
-        while time() - (self._host_value("starting") or 0) < _STARTING:
+        while self._starting():
             if self._until is not None and monotonic() > self._until - _SPARE:
                 return
             sleep(_LOOK)
+
+    def _starting(self) -> bool:
+        """Whether somebody is still at the start of the session: not one who was killed at it."""
+        from time import time
+
+        from ..platform import born
+
+        at, pid, when = self._host_value("starting") or (0.0, 0, "")
+        return 0 <= time() - at < _STARTING and (not when or born(pid) == when)
 
     def _session_end(self) -> None:
         session = self.session
