@@ -119,6 +119,34 @@ else:
 # -- processes ----------------------------------------------------------------------------------------
 
 
+def spawn(program: str, argv: list[str], env: Mapping[str, str], fds: Mapping[int, int]) -> int:
+    """Start a program in a session of its own, with exactly these descriptors (POSIX).
+
+    Parameters:
+        program, argv, env: as for ``os.posix_spawn``.
+        fds: its number there -> ours.
+
+    Returns:
+        its number.
+
+    Raises:
+        OSError: when the system does not start it.
+    """
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    # Numbers of ours must not be overwritten by those that come before them in the list.
+    high = {there: fcntl(ours, F_DUPFD_CLOEXEC, max(fds) + 1) for there, ours in fds.items()}
+    actions = [(os.POSIX_SPAWN_DUP2, ours, there) for there, ours in high.items()]
+    try:
+        try:
+            return os.posix_spawn(program, argv, env, file_actions=actions, setsid=True)
+        except NotImplementedError:  # macOS before 10.15
+            return os.posix_spawn(program, argv, env, file_actions=actions, setpgroup=0)
+    finally:
+        for ours in high.values():
+            os.close(ours)
+
+
 def pidfd(pid: int) -> int | None:
     """Return a file descriptor that becomes readable when a child ends, or None where there is no such thing.
 

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -346,3 +347,30 @@ def test_a_child_of_a_hook_does_not_keep_the_line(made):
     finally:
         os.kill(child, signal.SIGKILL)
         made.node.close()
+
+
+def test_a_child_of_a_hook_never_holds_the_line(made):
+    """Node keeps low descriptors from its children only; ours must be one, however many the host has open."""
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(40)]
+    try:
+        path = made.folder / "spawn.js"
+        path.write_text(
+            "const { spawn } = require('node:child_process'); exports.onEvent = (ctx) => "
+            "ctx.inject(String(spawn('sleep', ['60'], {detached: true, stdio: 'inherit'}).pid));"
+        )
+        module = made.node.load(str(path), hook_name="spawn")
+        child = int(module.call("onEvent", {"type": "x"}).effects[0][1])
+        try:
+            links = [os.readlink(link) for link in Path(f"/proc/{child}/fd").iterdir()]
+            assert not [link for link in links if link.startswith("socket:")]
+            os.kill(children_of(os.getpid())[0], signal.SIGKILL)
+            begun = time.monotonic()
+            with suppress(NoAnswer):
+                module.call("onEvent", {"type": "x"}, timeout=10)
+            assert time.monotonic() - begun < 5
+        finally:
+            os.kill(child, signal.SIGKILL)
+            made.node.close()
+    finally:
+        for fd in held:
+            os.close(fd)

@@ -21,7 +21,12 @@ import net from 'node:net';
 import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_threads';
 
 const [channelFd, settings] = process.argv.slice(2);
-const { memory, minimum } = JSON.parse(settings);
+const { memory, minimum, folder } = JSON.parse(settings);
+try {
+  process.chdir(folder);
+} catch {
+  // It is gone: we stay where we are.
+}
 const [major, minor] = process.versions.node.split('.').map(Number);
 const atLeast = (...versions) => versions.some(([a, b]) => (major === a && minor >= b)) || major > versions.at(-1)[0];
 

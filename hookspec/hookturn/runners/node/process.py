@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread, current_thread
 from time import monotonic, sleep
 from weakref import WeakSet, WeakValueDictionary
 
-from ...platform import how_it_ended
+from ...platform import O_CLOEXEC, how_it_ended, spawn
 from ..wire import FailedToStart, last_words
 
 TYPE_CHECKING = False
@@ -41,6 +41,9 @@ DATA = 2 * 1024**3
 LONGEST_LINE = 64_000_000
 """Bytes; Node sends no such line unless something is very wrong with it."""
 
+LINE = 3
+"""The number of the line in Node."""
+
 _KEPT = 4_000  # bytes of its own output, for the words with which it ended
 _ENDING = 0.5  # seconds in which a process that was told to end should be gone
 
@@ -61,6 +64,7 @@ class Process:
 
     Attributes:
         env: its environment.
+        pid: its number.
         born: when it was started, by the monotonic clock.
         ready: set when it has said hello, or has ended.
         ended: how it ended, in words, or "".
@@ -73,7 +77,6 @@ class Process:
     def __init__(self, program: str, folder: str, env: Mapping[str, str]) -> None:
         import json
         import socket
-        import subprocess
 
         from ..programs import not_started
 
@@ -92,20 +95,18 @@ class Process:
         self._lock = Lock()
         self._forgotten = False  # we are a fork: the process is our parent's
         self._words = bytearray()
-        settings = json.dumps({"memory": MEMORY, "minimum": OLDEST})
+        settings = json.dumps({"memory": MEMORY, "minimum": OLDEST, "folder": folder})
         self._line, theirs = socket.socketpair()
         output, their_output = os.pipe()
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # Node, from PATH or by the user's own variable
-                [program, HOST, str(theirs.fileno()), settings],
-                stdin=subprocess.DEVNULL,
-                stdout=their_output,
-                stderr=their_output,
-                cwd=folder if os.path.isdir(folder) else None,
-                env=self.env,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+            nothing = os.open(os.devnull, os.O_RDONLY | O_CLOEXEC)
+            try:
+                # Node keeps its children from inheriting the first 16 descriptors only (libuv), so the line
+                # must be among them: a child that holds it would keep us from seeing Node's end.
+                fds = {0: nothing, 1: their_output, 2: their_output, LINE: theirs.fileno()}
+                self.pid = spawn(program, [program, HOST, str(LINE), settings], self.env, fds)
+            finally:
+                os.close(nothing)
         except BaseException as error:
             self._line.close()
             os.close(output)
@@ -118,15 +119,10 @@ class Process:
             os.close(their_output)
         self._output = output
         self._line.setblocking(False)
-        _limit(self._process.pid)
+        _limit(self.pid)
         self._thread = Thread(target=self._read, name="hookturn-node", daemon=True)
         _running.add(self)
         self._thread.start()
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -201,7 +197,7 @@ class Process:
         if self._forgotten or self.ended:
             return
         self._why = self._why or why
-        _signal_group(self._process.pid, SIGKILL)
+        _signal_group(self.pid, SIGKILL)
         self._shut()
 
     def close(self, *, wait: bool = True) -> None:
@@ -306,7 +302,7 @@ class Process:
         """Take the process's number, let go of everything, and answer whoever waits."""
         from signal import SIGKILL
 
-        pid = self._process.pid
+        pid = self.pid
         if not self._forgotten:
             how = self._wait(pid)
             # Children in its group may be left.
@@ -338,11 +334,15 @@ class Process:
 
     def _reap(self, how: tuple[int | None, int | None, bool] | None) -> None:
         if how is None:  # it hangs in the kernel; somebody must take it when it comes out
-            Thread(target=self._process.wait, daemon=True, name="hookturn-reaper").start()
-        elif how[2]:
-            self._process.returncode = 0  # else subprocess would look for it
-        else:
-            self._process.wait()
+            Thread(target=self._take, daemon=True, name="hookturn-reaper").start()
+        elif not how[2]:
+            self._take()
+
+    def _take(self) -> None:
+        from contextlib import suppress
+
+        with suppress(ChildProcessError):  # somebody else took it
+            os.waitpid(self.pid, 0)
 
     def _listening(self) -> bool:
         from select import POLLIN, poll
@@ -368,7 +368,6 @@ class Process:
             return
         self._forgotten = True
         self.ended = "the Node process belongs to the parent of this one"
-        self._process.returncode = 0
         self._line.close()  # no shutdown: the parent still uses it
         with suppress(OSError):  # the parent's thread may just have done it
             os.close(self._output)
