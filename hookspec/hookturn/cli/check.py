@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..project.assemble import Assembled
-    from ..project.named import Named
+    from ..project.foreign_file import Named
     from ..project.problems import Problem
 
 
@@ -40,10 +40,10 @@ def run(args: Namespace) -> int:
     """Check the configuration."""
     named = _choose(args) if args.path is not None else None
     if named is not None and not named.own:
-        from ..project import named as naming
+        from ..project import foreign_file
 
         project = args.project
-        problems, files = naming.problems(named, project), [named.place.label]
+        problems, files = foreign_file.problems(named, project), [named.place.label]
     else:
         project, problems, files = _of_project(args)
         if named is not None:
@@ -120,7 +120,7 @@ def _choose(args: Namespace) -> Named | None:
     """Let PATH choose the project, the configuration file, or the hook file of another agent, which is returned."""
     import os
 
-    from ..project import named
+    from ..project import foreign_file
     from ..project.layers import NAMES, TABLE, project_root
 
     path = args.path
@@ -128,7 +128,7 @@ def _choose(args: Namespace) -> Named | None:
         raise UsageError("PATH and --with name two configurations. Give one of them.")
     if os.path.isdir(path):
         args.project = path
-        inside = named.file_in(path)
+        inside = foreign_file.file_in(path)
         if not inside:
             return None
         path = inside
@@ -140,7 +140,7 @@ def _choose(args: Namespace) -> Named | None:
     if any(os.path.exists(name) and os.path.samefile(name, path) for name in own):
         args.project = root
         return None
-    found = named.find(path, root, os.environ)
+    found = foreign_file.find(path, root, os.environ)
     if found is None:
         args.config = path
     else:

@@ -64,7 +64,16 @@ class HookContext:
     @property
     def state(self) -> Any:
         """Values of this hook in this session."""
-        return self._engine.stores.values("sessions", self.hook_name, self.session_id or "none")
+        return self.state_of(self.hook_name)
+
+    def state_of(self, hook: str) -> Any:
+        """Return the values of another hook in this session. For dialects whose hooks read each other; no part of
+        the contract with hook authors.
+
+        Parameters:
+            hook: its name.
+        """
+        return self._engine.stores.values("sessions", hook, self.session_id or "none")
 
     @property
     def store(self) -> Any:

@@ -67,7 +67,7 @@ def known_tools() -> set[str]:
     from ..spec.tools import USUAL
 
     names = set(USUAL)
-    for folder in (*AGENTS.values(), "rolebox"):
+    for folder in AGENTS.values():
         names.update(import_module(f"hookturn.agents.{folder}.tools").TOOLS)
     return names
 

@@ -94,7 +94,7 @@ def key_of(entry: HookEntry) -> str:
     return f"foreign.{entry.dialect}:{entry.file}:{entry.name}"
 
 
-def settings_of(survey: Survey, environ: Mapping[str, str]) -> dict[str, Any]:
+def settings_of(survey: Survey) -> dict[str, Any]:
     """Return ``dialects:`` of all layers, by dialect: False for one that is off, else its settings; problems are told."""
     found: dict[str, Any] = {name: {} for name in DIALECTS}
     for layer in ("user", "project", "managed"):
@@ -164,7 +164,7 @@ def read_files(survey: Survey, environ: Mapping[str, str], agent: str = "") -> l
         the files that hold something, in order of registration.
     """
     found = []
-    settings = settings_of(survey, environ)
+    settings = settings_of(survey)
     survey.dialects = settings
     for name in DIALECTS:
         if settings[name] is False:

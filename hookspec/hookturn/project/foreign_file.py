@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 FORMATS = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 """How a file is read, by its ending."""
 
-_MANIFESTS = (".claude-plugin/plugin.json", ".atomcode-plugin/plugin.json", "plugin.json")
-
 
 class Named:
     """A hook file that was named.
@@ -65,10 +63,11 @@ def file_in(folder: str) -> str:
     """Return the hook file of a folder that is a plugin, or a role in somebody's project; else an empty string."""
     import os
 
+    from ..agents.atomcode.plugins import MANIFESTS
     from .layers import project_root
 
     hooks = os.path.join(folder, "hooks", "hooks.json")
-    if os.path.isfile(hooks) and any(os.path.isfile(os.path.join(folder, name)) for name in _MANIFESTS):
+    if os.path.isfile(hooks) and any(os.path.isfile(os.path.join(folder, name)) for name in MANIFESTS):
         return hooks
     role = os.path.join(folder, "role.yaml")
     return role if os.path.isfile(role) and project_root(folder) != os.path.abspath(folder) else ""

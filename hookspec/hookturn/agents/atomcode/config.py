@@ -182,10 +182,10 @@ def make(
     if entry.kind == "webhook":
         return _webhook(entry, config, timings, live)
     if entry.extra["group"] == "hooks":
-        from . import doubts
+        from . import checks
         from .wire_script import ScriptWire
 
-        if entry.run[0] == "sh" and doubts.wants_bash(entry.run[1]):
+        if entry.run[0] == "sh" and checks.wants_bash(entry.run[1]):
             entry = entry.but(run=["bash", *entry.run[1:]])
         return _noting_tools(command.make(entry, config, timings, live=live, wire=ScriptWire()))
     from .wire_json import JsonWire, OldJsonWire
@@ -308,6 +308,6 @@ def words_of(entry: HookEntry) -> str:
 
 def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
     """Return what is wrong with an entry here and now, for ``hookturn check``; runs nothing."""
-    from . import doubts
+    from . import checks
 
-    return doubts.wrongs(entry, project)
+    return checks.wrongs(entry, project)

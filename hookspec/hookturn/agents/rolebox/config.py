@@ -43,7 +43,6 @@ SETTINGS: dict[str, Sequence[Any]] = {}
 
 PRIORITY = 50
 PHASES = ("before", "after")
-JAVASCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 
 HOOK = ("name", "description", "events", "module", "config", "filter", "priority", "phase")
 """Keys of an entry of ``hooks.custom``."""
@@ -480,7 +479,9 @@ class _Role:
 
 def _kind_and_base(module: str, role_dir: str, project: str) -> tuple[str, str]:
     """Return the kind of a module, and the folder where its path starts: the role's own, else the project's."""
-    kind = "javascript" if module.lower().endswith(JAVASCRIPT) else "module"
+    from ...runners.node.resident import ENDINGS
+
+    kind = "javascript" if module.lower().endswith(ENDINGS) else "module"
     path = os.path.expanduser(module)
     if not os.path.isfile(os.path.join(role_dir, path)) and os.path.isfile(os.path.join(project, path)):
         return kind, project
@@ -590,7 +591,7 @@ def wrongs(entry: HookEntry, project: str) -> list[Wrong]:
     """Return what is wrong with a hook's module and filter, as far as their text tells."""
     if entry.kind == "plugin":
         return []
-    from .check import of_filter, of_javascript, of_python
+    from .checks import of_filter, of_javascript, of_python
 
     path = module_path(entry)
     found = of_javascript(entry, path) if entry.kind == "javascript" else of_python(entry, path)

@@ -161,9 +161,8 @@ class RoleContext:
         """Return the state of each function that was called in this session, by name."""
         if self._ctx is None or not self._functions:
             return {}
-        stores = self._ctx._engine.stores  # another plugin's values: no hook has a public way to them
         for plugin in (self._functions, f"rolebox:{self._functions}"):
-            active = stores.values("sessions", plugin, self.session_id or "none").get("active")
+            active = self._ctx.state_of(plugin).get("active")
             if active:
                 return {name: {"name": name, **state} for name, state in active.items()}
         return {}
