@@ -375,3 +375,30 @@ def test_time_that_is_over_is_no_time_for_hooks(tmp_path):
     )
     assert time.monotonic() - begun < 10
     assert json.loads(answer.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+# -- rules ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["tool_name", "nothing"])
+def test_a_rule_that_denies_fails_closed(tmp_path, tool):
+    """It stands above every guard, so no failure of ours may lift it."""
+
+    def engine_for(place):
+        return Engine([], permissions={"deny": ["bash(rm *)"]}, state_dir=tmp_path / "file" / "state")
+
+    (tmp_path / "file").write_text("")
+    payload = json.dumps({**PRE, "tool_input": {"command": "rm x"}}).encode()
+    answer = ask(tmp_path, payload if tool == "tool_name" else payload[:-9], engine_for=engine_for)
+    said = json.loads(answer.stdout)["hookSpecificOutput"]
+    assert said["permissionDecision"] == "deny"
+    assert "bash(rm *) fails closed" in said["permissionDecisionReason"]
+
+
+@pytest.mark.parametrize("rules", [{"ask": ["bash"]}, {"always_allow": ["bash"]}])
+def test_other_rules_do_not(tmp_path, rules):
+    def engine_for(place):
+        return Engine([], permissions=rules, state_dir=tmp_path / "file" / "state")
+
+    (tmp_path / "file").write_text("")
+    assert ask(tmp_path, json.dumps(PRE).encode(), engine_for=engine_for).stdout == b""

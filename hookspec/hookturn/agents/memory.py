@@ -36,6 +36,10 @@ _MOST_NOTED = 256
 _noted: WeakKeyDictionary[Engine, dict[tuple[str, ...], float]] = WeakKeyDictionary()
 
 
+RULED = ("on_tool_call_start", "pre_tool_execution")
+"""Timings at which permission rules count."""
+
+
 def one_line(text: str) -> str:
     """Return a text as one line of at most 2,000 characters."""
     return " ".join(text[:2000].split())
@@ -44,11 +48,14 @@ def one_line(text: str) -> str:
 def strict(engine: Engine, timings: Iterable[str], names: Iterable[str] | None = None) -> str:
     """Return the name of the first hook of some timings that fails closed, or "". Self-protection does not count.
 
+    A deny rule stands above every guard, so it fails closed as guards do.
+
     Parameters:
         engine: the engine.
         timings: where to look.
         names: only among these hooks.
     """
+    timings = tuple(timings)
     among = None if names is None else set(names)
     for timing in timings:
         plan = engine.plan(timing)
@@ -58,6 +65,9 @@ def strict(engine: Engine, timings: Iterable[str], names: Iterable[str] | None =
             if among is None or step.name in among:
                 name: str = step.name
                 return name
+    rules = engine.permissions.deny if engine.permissions is not None else ()
+    if rules and among is None and any(timing in RULED for timing in timings):
+        return f"the rule that denies {rules[0].text}"
     return ""
 
 
