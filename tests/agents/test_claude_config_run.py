@@ -630,7 +630,7 @@ def test_another_agents_result_is_given_and_changed_as_text(claude):
         (events.Event(type="compaction.before", accepts=["Deny"]), "PreCompact"),
         (events.Event(type="compaction.after"), "PostCompact"),
         (events.Event(type="notification"), "Notification"),
-        (events.Event(type="config.change"), "ConfigChange"),
+        (events.Event(type="config.changed"), "ConfigChange"),
         (events.Event(type="x", raw={"hook_event_name": "TaskCreated"}), "TaskCreated"),
         (events.Event(type="session.idle"), ""),
         (events.ModelResponse(text="hello"), "MessageDisplay"),

@@ -132,3 +132,24 @@ class Reading:
 def plain_name(name: str) -> str:
     """Return a tool's name without what agents spell differently: case, ``_``, ``-`` and blanks."""
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def star_match(pattern: str, text: str) -> bool:
+    """Match a whole text, case counting; ``*`` is any text, all else means itself. Linear in both, whatever they are.
+
+    Parameters:
+        pattern: as agents write it in their files.
+        text: what it is compared with.
+    """
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == text
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(text) - len(rest[-1]) >= at and text.endswith(rest[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dialect import plain_name
+from ..dialect import plain_name, star_match
 from .tools import TOOLS
 
 TYPE_CHECKING = False
@@ -104,23 +104,7 @@ def matches(matcher: str | None, tool: str, generation: int = 2) -> bool:
         return tool.startswith(matcher[:-1]) if matcher.endswith("*") else tool == matcher
     if not matcher:
         return True
-    return any(_glob(part.strip(), tool) for part in matcher.split("|"))
-
-
-def _glob(pattern: str, text: str) -> bool:
-    """Match a whole text; ``*`` is any text. Linear in both, whatever the pattern."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == text
-    if not text.startswith(first):
-        return False
-    at = len(first)
-    for part in rest[:-1]:
-        found = text.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return len(text) - len(rest[-1]) >= at and text.endswith(rest[-1])
+    return any(star_match(part.strip(), tool) for part in matcher.split("|"))
 
 
 class Condition:
@@ -161,8 +145,6 @@ class Condition:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Condition) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def names_of(event: Any) -> tuple[str, ...]:

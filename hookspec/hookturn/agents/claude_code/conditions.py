@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ..dialect import star_match
 from .calls import Input, names_of
 from .tools import TOOLS
 
@@ -64,7 +65,7 @@ class Condition:
             return any(self._fits_path(path, event.cwd) for path in event.paths)
         from ...engine.match import strings
 
-        return any(_glob(self.pattern, text) for text in strings(Input(event).value))
+        return any(star_match(self.pattern, text) for text in strings(Input(event).value))
 
     def _concerns(self, event: ToolEvent) -> bool:
         names = names_of(event)
@@ -72,7 +73,7 @@ class Condition:
             return True
         if self.tool.startswith("mcp__"):  # a server alone, or a glob, covers its tools
             server = self.tool if "__" in self.tool[5:] else f"{self.tool}__*"
-            return any(_glob(server, name) for name in names)
+            return any(star_match(server, name) for name in names)
         return False
 
     def _fits_command(self, line: str) -> bool:
@@ -97,7 +98,7 @@ class Condition:
             host = (urlsplit(url).hostname or "").lower()
         except ValueError:
             return True  # an address that cannot be read: better asked than not
-        return _glob(wanted, host)
+        return star_match(wanted, host)
 
     def _fits_path(self, path: str, cwd: str) -> bool:
         from os.path import expanduser
@@ -105,33 +106,26 @@ class Condition:
         assert self.pattern is not None
         pattern = self.pattern
         if pattern.startswith("//"):
-            return _glob(pattern[1:], path)
+            return star_match(pattern[1:], path)
         if pattern.startswith("~"):
-            return _glob(expanduser(pattern), path)
-        if pattern.startswith("/") and self.project and _glob(self.project + pattern, path):
+            return star_match(expanduser(pattern), path)
+        if pattern.startswith("/") and self.project and star_match(self.project + pattern, path):
             return True
-        if _glob(pattern, path):
+        if star_match(pattern, path):
             return True
         pattern = pattern.removeprefix("./")
         inside = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
         if "/" not in pattern:  # a name alone counts in every folder
-            return _glob(pattern, path.rpartition("/")[2])
-        return _glob(pattern, inside)
+            return star_match(pattern, path.rpartition("/")[2])
+        return star_match(pattern, inside)
 
 
 def _fits_text(pattern: str, text: str) -> bool:
     """A blank before the last star: the words must end there, or go on after a blank."""
     while True:
-        if _glob(pattern, text) or (pattern.endswith(" *") and _glob(pattern[:-2], text.rstrip())):
+        if star_match(pattern, text) or (pattern.endswith(" *") and star_match(pattern[:-2], text.rstrip())):
             return True
         assignment = _ASSIGNMENT.match(text)
         if assignment is None:
             return False
         text = text[assignment.end() :]
-
-
-def _glob(pattern: str, text: str) -> bool:
-    """Match the whole text; only ``*`` is special."""
-    from ...engine.match import glob_match
-
-    return glob_match(re.sub(r"([\[?])", r"[\1]", pattern), text)

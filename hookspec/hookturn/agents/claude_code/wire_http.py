@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...runners.webhook import WebhookWire
 from ...runners.wire import NoAnswer, shown
+from .decisions import parsed, said
 from .occasions import OCCASIONS
-from .wire import body_of, parsed, said
+from .payload import body_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
