@@ -10,7 +10,7 @@ from .problems import Problem, show
 from .secrets import resolve
 from .setup import SetUp
 from .standins import allowance, refusal
-from .survey import DISABLE, ONLY_LIVE, REVIEW, Row
+from .survey import DISABLE, ONLY_LIVE, REVIEW
 from .trust import tightens
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ class ConfiguredHooks(SetUp):
                 self._hook(entry)
             else:
                 verb = "replaced" if by.enabled else "switched off"
-                self._row(entry, "disabled", f"{verb} by {by.source}")
+                self.row(entry, "disabled", f"{verb} by {by.source}")
         for entry in project:
             self._hook(entry)
         self._lost_guards()
@@ -140,13 +140,13 @@ class ConfiguredHooks(SetUp):
                         severity="warning",
                     )
                 )
-                self._row(entry, "disabled", "the managed configuration has a hook of this name")
+                self.row(entry, "disabled", "the managed configuration has a hook of this name")
                 continue
             state = self.survey.state(model.layer, f"hooks.{entry.name}")
             lost = layer == "project" and entry.name in self.lost  # reported as such
             if state != "trusted" and (lost or entry.name in user or not tightens(entry)):
                 why = self.untrusted(model, path, state, silent=lost)
-                self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
+                self.row(entry, "untrusted", f"{why}; see `hookturn trust`")
                 continue
             counting.append(entry)
         return counting
@@ -155,10 +155,10 @@ class ConfiguredHooks(SetUp):
         """Set up one configured hook."""
         model = self.survey.models[entry.layer]
         if not entry.enabled:
-            self._row(entry, "disabled", f"switched off in {entry.source}")
+            self.row(entry, "disabled", f"switched off in {entry.source}")
             return
         if entry.layer != "managed" and normal(entry.name) in self.survey.blocked:
-            self._row(entry, "blocked", f"switched off by the command line or {DISABLE}")
+            self.row(entry, "blocked", f"switched off by the command line or {DISABLE}")
             return
         path = ("hooks", entry.index)
         wrong: list[Wrong] = []
@@ -201,7 +201,7 @@ class ConfiguredHooks(SetUp):
             return
         self._doubts(entry, model)
         dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
-        self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks)
+        self.row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks)
 
     def _doubts(self, entry: HookEntry, model: Model) -> None:
         """Report what is wrong with a program here and now, though it may be right where it will run."""
@@ -255,7 +255,7 @@ class ConfiguredHooks(SetUp):
 
     def _failed_hook(self, entry: HookEntry, model: Model, cause: str, remedy: str) -> None:
         """List a hook that could not be set up; one that fails closed becomes a refusal."""
-        self._row(entry, "failed", cause)
+        self.row(entry, "failed", cause)
         self.refused(entry.name, cause, remedy)
         if entry.fails_closed and self._hook_options(entry, model).get("mode") != "monitor":
             what = "guard" if entry.guard else "hook"
@@ -314,16 +314,3 @@ class ConfiguredHooks(SetUp):
             return
         rules = model.rules["always_allow"]
         self.register_own(allowance(rules), "project-permissions", source=rules[0].source, layer="project")
-
-    def _row(self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = ()) -> None:
-        self.rows.append(
-            Row(
-                name=entry.name,
-                kind="config",
-                state=state,
-                reason=reason,
-                source=entry.source,
-                layer=entry.layer,
-                hooks=list(hooks),
-            )
-        )

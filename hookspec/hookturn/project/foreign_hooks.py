@@ -12,11 +12,10 @@ from .model import FILTER, MODES, PluginEntry, normal
 from .problems import Problem
 from .setup import SetUp
 from .standins import refusal
-from .survey import DISABLE, ONLY_LIVE, REVIEW, Row
+from .survey import DISABLE, ONLY_LIVE, REVIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from ..engine.engine import Engine
@@ -49,17 +48,17 @@ class ForeignHooks(SetUp):
         for name, entries in by_dialect.items():
             for entry, why_not in dialect(name).effective(entries):
                 if why_not:
-                    self._row(entry, "disabled", why_not)
+                    self.row(entry, "disabled", why_not)
                 else:
                     self._hook(entry)
 
     def _counts(self, file: ForeignFile, entry: HookEntry) -> bool:
         """Tell whether an entry is in force; one that is not is listed."""
         if calls_hookturn(entry):
-            self._row(entry, "disabled", "it calls hookturn itself")
+            self.row(entry, "disabled", "it calls hookturn itself")
             return False
         if file.authority:
-            self._row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
+            self.row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
             return False
         if file.place.layer != "project":
             return True
@@ -69,19 +68,19 @@ class ForeignHooks(SetUp):
         why = "it has changed since it was trusted" if state == "changed" else "it is not trusted yet"
         problem = file.document.problem(entry.where, f"ignored: {why}", REVIEW, severity="warning")
         self.survey.ignored.append((f"the hook {entry.name}", problem))
-        self._row(entry, "untrusted", f"{why}; see `hookturn trust`")
+        self.row(entry, "untrusted", f"{why}; see `hookturn trust`")
         return False
 
     def _hook(self, entry: HookEntry) -> None:
         name = entry.name
         if not entry.enabled:
-            self._row(entry, "disabled", f"switched off in {entry.source}")
+            self.row(entry, "disabled", f"switched off in {entry.source}")
             return
         if (
             entry.layer != "managed"
             and {normal(name), normal(f"{entry.dialect}:{name}")} & self.survey.blocked
         ):
-            self._row(entry, "blocked", f"switched off by the command line or {DISABLE}")
+            self.row(entry, "blocked", f"switched off by the command line or {DISABLE}")
             return
         module = dialect(entry.dialect)
         if entry.kind == "webhook":
@@ -110,7 +109,7 @@ class ForeignHooks(SetUp):
             )
         except RegistrationError as error:
             self._problem(entry, error.cause, error.remedy)
-            self._row(entry, "failed", error.cause)
+            self.row(entry, "failed", error.cause)
             self.refused(name, error.cause, error.remedy)
             if options.get("on_failure") == "deny" and options.get("mode") != MODES[1]:
                 self._refuse(entry, error)
@@ -118,7 +117,7 @@ class ForeignHooks(SetUp):
         for doubt in module.wrongs(entry, self.survey.root):
             self._problem(entry, doubt.cause, doubt.remedy, doubt.severity)
         dry = entry.kind in OUTSIDE and self.engine.dry_run and not self.live
-        self._row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks, name)
+        self.row(entry, "dry" if dry else "loaded", ONLY_LIVE if dry else "", record.hooks, name)
 
     def _fails_closed(self, entry: HookEntry) -> bool:
         patterns = self.survey.dialects[entry.dialect].get("fail_closed", ())
@@ -147,18 +146,3 @@ class ForeignHooks(SetUp):
         document = self._files[entry.source].document
         problem: Problem = document.problem(entry.where, cause, remedy, severity=severity)
         self.problems.append(problem)
-
-    def _row(
-        self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = (), name: str = ""
-    ) -> None:
-        self.rows.append(
-            Row(
-                name=name or entry.name,
-                kind="config",
-                state=state,
-                reason=reason,
-                source=entry.source,
-                layer=entry.layer,
-                hooks=list(hooks),
-            )
-        )

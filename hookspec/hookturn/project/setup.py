@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from ..spec.errors import RegistrationError
 from .problems import Problem, show_path
-from .survey import REVIEW
+from .survey import REVIEW, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from ..engine.engine import Engine
+    from ..runners.entry import HookEntry
     from .model import Model
     from .problems import Path
     from .survey import Survey
@@ -53,6 +55,29 @@ class SetUp:
         """Note a plugin or hook that could not be set up in the engine's list, once."""
         if not any(error.plugin == name for error in self.engine.failed):
             self.engine.failed.append(RegistrationError(name, cause, remedy, distribution=distribution))
+
+    def row(
+        self, entry: HookEntry, state: str, reason: str, hooks: Iterable[str] = (), name: str = ""
+    ) -> None:
+        """List what became of a configured hook.
+
+        Parameters:
+            entry: the hook.
+            state, reason: as in ``survey.Row``.
+            hooks: the timings that it is registered for.
+            name: the name under which it is registered, where that is not its own.
+        """
+        self.rows.append(
+            Row(
+                name=name or entry.name,
+                kind="config",
+                state=state,
+                reason=reason,
+                source=entry.source,
+                layer=entry.layer,
+                hooks=list(hooks),
+            )
+        )
 
     def has_mode(self, layer: str) -> bool:
         """Tell whether a layer sets a mode for its hooks, and may."""
