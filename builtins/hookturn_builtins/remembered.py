@@ -47,7 +47,7 @@ class Remembered:
             values.update(self._memory.get(session, {}))
             try:
                 yield values
-            except BaseException as error:
+            except BaseException as error:  # the store decides what is kept, as in a with block
                 stored.__exit__(type(error), error, error.__traceback__)
                 raise
             copy = dict(values)

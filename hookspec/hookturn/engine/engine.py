@@ -910,7 +910,7 @@ class Engine:
             try:
                 assert awaitable is not None  # only threaded engines have functions run on threads
                 value = self._wait(awaitable, seconds)
-            except BaseException as problem:
+            except BaseException as problem:  # thrown into the steps, which say what it means
                 error = thrown(problem)
 
     async def _adrive(self, steps: Generator[Wait, Any, Any]) -> Any:
@@ -932,7 +932,7 @@ class Engine:
                     assert function is not None
                     awaitable = start_thread(function, asyncio.get_running_loop())
                 value = await bounded(awaitable, seconds)
-            except BaseException as problem:
+            except BaseException as problem:  # as in _drive; cancellation, too
                 error = thrown(problem)
 
     def _wait(self, awaitable: Awaitable[Any], seconds: float | None) -> Any:
@@ -1140,7 +1140,7 @@ def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
     def work() -> None:
         try:
             box[0] = context.run(function)
-        except BaseException as error:
+        except BaseException as error:  # raised again where it is waited for
             box[1] = error
         done.set()
 
@@ -1174,7 +1174,7 @@ def start_thread(function: Callable[[], Any], loop: Any) -> Any:
     def work() -> None:
         try:
             result, error = context.run(function), None
-        except BaseException as problem:
+        except BaseException as problem:  # raised again where it is waited for
             result, error = None, problem
         with suppress(RuntimeError):  # the loop may be gone by then
             loop.call_soon_threadsafe(settle, result, error)

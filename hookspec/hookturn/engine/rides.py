@@ -137,7 +137,7 @@ class Ride:
             except StopIteration as stop:
                 self._result = stop.value
                 return None
-            except BaseException as problem:
+            except BaseException as problem:  # raised where the fire is waited for
                 self._error = problem
                 return None
             if awaitable is None:
@@ -146,7 +146,7 @@ class Ride:
             value = error = None
             try:
                 value = self._engine._wait(awaitable, seconds)
-            except BaseException as problem:
+            except BaseException as problem:  # thrown into the fire, which says what it means
                 error = thrown(problem)
 
     def _go_on(self, move: tuple[Callable[[], Any], float]) -> None:
@@ -162,7 +162,7 @@ class Ride:
             error: BaseException | None = None
             try:
                 value = self._context.copy().run(move[0])
-            except BaseException as problem:
+            except BaseException as problem:  # as above
                 error = thrown(problem)
             with self._guard:
                 if number != self._thread:

@@ -53,7 +53,7 @@ async def on_thread(work: Callable[[int], T]) -> T:
         error: BaseException | None = None
         try:
             result = work(stop)
-        except BaseException as problem:
+        except BaseException as problem:  # it belongs to who waits, Ctrl-C included
             error = problem
         finally:
             os.close(stop)

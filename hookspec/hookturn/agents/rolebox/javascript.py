@@ -82,7 +82,7 @@ def _disposes(hook: RoleHook, module: Module) -> Any:
     def on_dispose() -> None:
         try:
             module.dispose()
-        except Exception as error:
+        except Exception as error:  # a handler of onDispose costs a warning, as in rolebox
             told = logger("custom-registry").bind(err=f"{type(error).__name__}: {safe_text(error)}")
             told.warning('Custom hook "{}" onDispose threw', hook.name)
         finally:

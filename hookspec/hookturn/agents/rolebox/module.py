@@ -213,7 +213,7 @@ class RoleHook:
         async def finish(result: Any, own: RoleContext, data: Input, event: Any) -> Any:
             try:
                 result = await result
-            except Exception as error:
+            except Exception as error:  # rolebox's own log line; the engine has the failure, too
                 self._tell(event_name, error)
                 raise
             return _answers(event_name, own, data, event, result)
@@ -284,7 +284,7 @@ class RoleHook:
 
             try:
                 await wait_for(result, seconds)
-            except Exception as error:
+            except Exception as error:  # a handler of onLoad or onDispose costs a warning, as in rolebox
                 fail(error)
 
         return run

@@ -574,7 +574,7 @@ class Module:
             if ask is None:
                 raise NoAnswer("there is nobody to ask")
             answer["value"] = jsonable(ask(question))
-        except Exception as error:
+        except Exception as error:  # the module gets it as an error of its own call
             answer["error"] = f"{type(error).__name__}: {safe_text(error)}"
         with suppress(Broken):  # the box says so, too
             process.send(_line("tell", self.number, number, "", answer), end)
