@@ -166,7 +166,11 @@ def test_what_install_writes_into_a_project_needs_no_trust_and_warns_of_nothing(
     command = claude.handler(
         "/x/bin/python -I -S /x/hookturn/serve/client.py bridge claude-code --timeout 60"
     )
-    http = {"type": "http", "url": "http://127.0.0.1:41234/hooks/claude-code"}
+    http = {
+        "type": "http",
+        "url": "http://127.0.0.1:41234/hooks/claude-code",
+        "headers": {"Authorization": "Bearer abc"},
+    }
     claude.settings(PreToolUse=[claude.group(command)], PostToolBatch=[claude.group(command, http)])
     assembled = claude.assemble()
     assert words(assembled.problems) == []

@@ -305,6 +305,22 @@ def test_an_agent_in_a_sub_folder_has_the_projects_hooks(user, program):
     assert found["state"] == "ok" and found["calls"]
 
 
+@pytest.mark.parametrize("program", [CLAUDE, CODEX, GEMINI, COPILOT, more(QWEN)], ids=named)
+def test_install_says_which_agents_read_a_projects_settings_in_the_very_folder_only(user, program):
+    user = user(program)
+    user.scope = ()
+    user.settings(**SOURCES["plugin"])
+    told = user.install()
+    if program is CODEX:
+        trust = f'\n[projects."{user.project}"]\ntrust_level = "trusted"\n'
+        (user.home / ".codex/config.toml").write_text(CODEX_CONFIG + trust)
+    sub = user.project / "sub"
+    sub.mkdir()
+    user.go(cwd=sub, env={"COPILOT_ALLOW_ALL": "true"})
+    assert (sub / "fine.txt").exists()
+    assert (sub / "danger.txt").exists() == ("--user counts in sub folders, too" in told)
+
+
 TALKATIVE = """\
 from hookturn import Continue, Deny, Inject, Warn, hookimpl
 

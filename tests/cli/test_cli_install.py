@@ -231,3 +231,13 @@ def test_a_bridge_switches_the_builtins_on(cli, place):
     assert {"audit-log", "turn-stats", "error-report"} <= builtins()
     assert cli("uninstall", "claude-code", "--yes").code == 0
     assert "audit-log" not in builtins()
+
+
+def test_in_the_home_folder_it_asks_for_user(cli):
+    home = cli.project
+    cli.env["HOME"] = str(home)
+    ran = cli("install", "claude-code", "--yes")
+    assert ran.code == 2 and "is your home folder" in ran.err and "--user" in ran.err
+    assert not (home / ".claude").exists()
+    assert cli("install", "claude-code", "--user", "--yes").code == 0
+    assert (home / ".claude/settings.json").exists()

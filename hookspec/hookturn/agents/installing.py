@@ -61,31 +61,9 @@ REFUSE_WITHOUT_US = ("gemini", "copilot")
 """Agents that refuse every call when the program of a hook is not there (the shell's exit code 127); the others go
 on without the hook. Source: Gemini CLI 0.61.0 and Copilot CLI 1.0.102 as run."""
 
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-
-
-def called_files(text: str) -> list[str]:
-    """Return the files by which an agent's configuration calls us: absolute paths in our command lines.
-
-    Parameters:
-        text: a file with command lines as JSON strings.
-    """
-    import shlex
-
-    found: dict[str, None] = {}
-    for match in _STRING.finditer(text):
-        try:
-            line = json.loads(match[0], strict=False)
-            if calls_bridge(line):
-                found |= dict.fromkeys(word for word in shlex.split(line) if word.startswith("/"))
-        except ValueError:  # no JSON, or no line for a shell
-            continue
-    return list(found)
-
-
-REFUSE_WITHOUT_US = ("gemini", "copilot")
-"""Agents that refuse every call when the program of a hook is not there (the shell's exit code 127); the others go
-on without the hook. Source: Gemini CLI 0.61.0 and Copilot CLI 1.0.102 as run."""
+WHERE_STARTED = ("claude-code", "gemini", "qwen")
+"""Agents that read a project's settings only in the folder that they are started in. Source: Claude Code 2.1.332,
+Gemini CLI 0.61.0 and Qwen Code 0.24.4 as run."""
 
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 

@@ -74,6 +74,7 @@ def _change(args: Namespace, *, remove: bool) -> int:
     import os
 
     from ..agents.bridge import UnknownAgent
+    from ..agents.installing import WHERE_STARTED
     from ..project import installations, installer
     from ..project.layers import project_root
 
@@ -82,6 +83,18 @@ def _change(args: Namespace, *, remove: bool) -> int:
         raise UsageError(f"{args.agent} takes no folder; --project names another project.")
     folder = os.path.abspath(args.folder) if args.folder else ""
     notes: list[str] = []
+    if not (remove or args.user or folder) and os.path.realpath(project) == os.path.realpath(
+        os.path.expanduser("~")
+    ):
+        raise UsageError(
+            f"{project} is your home folder, whose configuration counts for all projects. Add --user if that is "
+            "what you want, or go to a project, a folder with .git or hookturn.yaml."
+        )
+    if args.agent in WHERE_STARTED and not (remove or args.user):
+        notes.append(
+            f"{args.agent} reads these settings only when it is started in {project} itself; --user counts in "
+            "sub folders, too."
+        )
     endpoint, closed = None, frozenset[str]()
     try:
         if not remove:

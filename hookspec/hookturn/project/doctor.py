@@ -105,7 +105,8 @@ def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any)
         if not ours:
             return "gone", "its configuration no longer calls hookturn", f"Run `{words}` again."
     except CannotInstall as error:
-        return "broken", str(error), "Correct it."
+        cause, _, remedy = str(error).partition(". ")
+        return "broken", cause, remedy or "Correct it."
     texts = [(change.old or b"").decode("utf-8", "replace") for change in ours]
     lost = [path for text in texts for path in called_files(text) if not exists(path)]
     if lost:

@@ -242,7 +242,7 @@ def calls_hookturn(entry: HookEntry) -> bool:
     from ..agents.installing import calls_bridge, is_ours
 
     if entry.kind == "webhook":
-        return is_ours({"url": entry.run["url"]})
+        return is_ours({"url": entry.run["url"], "headers": {"Authorization": ""}})
     if entry.kind != "command" or not entry.run:
         return False
     return calls_bridge(entry.run if isinstance(entry.run, str) else " ".join(entry.run))
