@@ -323,6 +323,93 @@ def test_the_environment_variables_are_listed():
             used |= set(re.findall(r'"(HOOKTURN_[A-Z_]+)"', file.read_text(encoding="utf-8")))
     listed = rows(section(read("configuration.md"), "Environment and command line"), "Variable")
     assert {names(row[0])[0] for row in listed} == used
+    for file in (ROOT / "hookspec").rglob("*.*js"):
+        said = re.findall(r"HOOKTURN_[A-Z_]+", file.read_text(encoding="utf-8"))
+        assert set(said) <= used, file
+
+
+def test_every_key_of_a_webhook_is_listed_and_no_other():
+    from hookturn.runners.webhook import RUN
+
+    assert {names(row[0])[0] for row in rows(read("webhooks.md"), "Key of `webhook`")} == set(RUN)
+
+
+# -- other agents -------------------------------------------------------------------------------------
+
+
+def pages(folder: str) -> set[str]:
+    return {page.stem for page in (DOCS / folder).glob("*.md")} - {"index"}
+
+
+def linked(folder: str, header: str) -> list[str]:
+    """Return the pages that the table of a folder's index leads to."""
+    return [
+        page
+        for row in rows(read(f"{folder}/index.md"), header)
+        for page in re.findall(r"\((.+)\.md\)", row[-1])
+    ]
+
+
+def test_each_dialect_has_a_page_and_each_page_a_dialect():
+    from hookturn.project.foreign import DIALECTS
+
+    assert pages("dialects") == set(DIALECTS)
+    assert linked("dialects", "Dialect") == list(DIALECTS)
+    assert [names(row[0])[0] for row in rows(read("dialects/index.md"), "Dialect")] == list(DIALECTS)
+
+
+def test_the_settings_of_every_dialect_are_listed():
+    from hookturn.project.foreign import COMMON, DIALECTS, dialect
+
+    expected = {(option, "all") for option in COMMON}
+    values = {}
+    for name in DIALECTS:
+        for option, known in dialect(name).SETTINGS.items():
+            expected.add((option, f"`{name}`"))
+            values[option] = () if callable(known) else known
+    listed = rows(section(read("dialects/index.md"), "Settings"), "Option")
+    assert {(names(row[0])[0], row[1]) for row in listed} == expected
+    for option, _, allowed, default, meaning in listed:
+        known = values.get(names(option)[0])
+        if known:
+            assert set(names(allowed)) == {str(word) for word in known}
+            assert names(default) == [str(known[0])]
+        assert meaning
+
+
+def test_the_keys_of_roles_and_hook_files_are_listed():
+    from hookturn.agents.atomcode import hooks_json, hooks_toml
+    from hookturn.agents.rolebox import config, install
+
+    role = read("dialects/rolebox.md")
+    fields = {name.partition(".")[0] for row in rows(role, "Field") for name in names(row[0])}
+    assert fields == set(config.HOOK) - {"description"}
+    assert [name for row in rows(role, "Event") for name in names(row[0])] == install.EVENTS
+    recovery = section(role, "Recovery and guards")
+    assert {*config.RECOVERY, *config.GUARDS, *config.CATEGORIES} <= set(re.findall(r"\w+", recovery))
+    atomcode = read("dialects/atomcode.md")
+    scripts = rows(section(atomcode, "hooks.toml: scripts"), "Key")
+    assert {name for row in scripts for name in names(row[0])} == set(hooks_toml.HOOKS)
+    said = set(re.findall(r"\w+", section(atomcode, "hooks.toml: webhooks")))
+    assert {*hooks_toml.WEBHOOKS, *hooks_toml.BATCHES} - {"description"} <= said
+    assert set(hooks_json.KEYS) - {"enabled"} <= set(re.findall(r"\w+", section(atomcode, "hooks.json")))
+
+
+def test_each_bridge_has_a_page_and_each_page_a_bridge():
+    from hookturn.agents.bridge import AGENTS
+
+    assert pages("bridges") == set(AGENTS)
+    assert linked("bridges", "Agent") == list(AGENTS)
+
+
+@pytest.mark.parametrize("command", ["bridge", "install", "uninstall"])
+def test_the_agents_are_listed_where_one_is_named(command):
+    from hookturn.agents.bridge import AGENTS
+
+    row = next(row for row in rows(read(f"commands/{command}.md"), "Option") if names(row[0]) == ["AGENT"])
+    assert set(re.findall(r"[a-z-]+", row[1])) >= set(AGENTS)
+    if command == "install":
+        assert [row[0] for row in rows(read("commands/install.md"), "Agent | Project")] == list(AGENTS)
 
 
 # -- builtins -----------------------------------------------------------------------------------------
@@ -337,7 +424,20 @@ def builtins() -> dict[str, object]:
 def test_each_builtin_has_a_page_and_each_page_a_builtin():
     from hookturn.project.self_protection import NAME
 
-    assert {page.stem for page in (DOCS / "builtins").glob("*.md")} == {*builtins(), NAME}
+    assert pages("builtins") == {*builtins(), NAME}
+    listed = rows(read("builtins/index.md"), "Builtin")
+    assert {re.match(r"\[([\w-]+)\]\(\1\.md\)", row[0])[1] for row in listed} == {*builtins(), NAME}
+
+
+def test_the_builtins_that_are_on_are_told(tmp_path):
+    from hookturn.project.assemble import assemble
+
+    (tmp_path / "hookturn.yaml").write_text("mode: enforce\n", encoding="utf-8")
+    made = assemble(tmp_path, log=False)
+    made.engine.close()
+    on = {row.name for row in made.plugins if row.kind == "builtin" and row.state == "loaded"}
+    listed = rows(read("builtins/index.md"), "Builtin")
+    assert {re.match(r"\[([\w-]+)\]", row[0])[1] for row in listed if not row[2].startswith("when")} == on
 
 
 @pytest.mark.parametrize("name", builtins())
@@ -428,6 +528,6 @@ def test_the_composition_profiles_and_knobs_are_listed():
 
 def test_every_command_and_builtin_is_in_the_changes():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    builtins = {page.stem for page in (DOCS / "builtins").glob("*.md")}
+    builtins = pages("builtins")
     wanted = {f"`{name}`" for name in commands()} | builtins
     assert {name for name in wanted if name not in text} == set()
