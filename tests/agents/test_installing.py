@@ -19,11 +19,12 @@ FOREIGN = {"type": "command", "command": "./guard.sh"}
     ("command", "ours"),
     [
         ("hookturn bridge claude-code", True),
-        ("/a b/bin/hookturn bridge x", True),
         ("'/a b/bin/hookturn' bridge x", True),
         ("python -I -S '/a b/hookturn/serve/client.py' bridge x", True),
         ("python -m hookturn.cli bridge x", True),
-        ("FOO=hookturn bridge", True),
+        ("A=1 uv run hookturn bridge x", True),
+        ("cd /x && hookturn bridge x", True),
+        (r"C:\v\hookturn.exe bridge x", True),
         ("echo hookturn", False),
         ("hookturn-bridge x", False),
         ("./hookturn_bridge.sh", False),
@@ -36,10 +37,26 @@ def test_what_calls_us(command, ours):
     assert is_ours({"command": command}) is ours
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo see hookturn bridge x",
+        "/a b/bin/hookturn bridge x",
+        'pgrep -f "hookturn bridge x" || true',
+        "x; grep hookturn bridge x",
+    ],
+)
+def test_what_only_speaks_of_us(command):
+    assert calls_bridge(command)
+    assert not is_ours({"command": command})
+
+
 def test_an_address_of_ours():
-    assert is_ours({"type": "http", "url": "http://127.0.0.1:4711/hooks/claude-code"})
-    assert not is_ours({"type": "http", "url": "http://127.0.0.1:4711/other"})
-    assert not is_ours({"type": "http", "url": "https://hooks.example/hooks/claude-code"})
+    token = {"type": "http", "headers": {"Authorization": "Bearer x"}}
+    assert is_ours({**token, "url": "http://127.0.0.1:4711/hooks/claude-code"})
+    assert not is_ours({**token, "url": "http://127.0.0.1:4711/other"})
+    assert not is_ours({**token, "url": "https://hooks.example/hooks/claude-code"})
+    assert not is_ours({"type": "http", "url": "http://127.0.0.1:4711/hooks/claude-code"})
     assert not is_ours("hookturn bridge x")
 
 

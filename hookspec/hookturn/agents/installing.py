@@ -12,7 +12,7 @@ import re
 
 from ..spec.errors import HookturnError
 from ..spec.record import Record
-from .json_text import cut, put, without_comments
+from .json_text import cut, nodes, put, without_comments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -302,9 +302,34 @@ def is_ours(handler: Any, keys: Iterable[str] = ("command", "bash")) -> bool:
         return False
     url = handler.get("url")
     if isinstance(url, str):
+        headers = handler.get("headers")
+        if not isinstance(headers, dict) or "Authorization" not in headers:
+            return False
         return re.match(r"http://127\.0\.0\.1:\d+/hooks/[a-z-]+$", url) is not None
-    words = [handler[key] for key in keys if isinstance(handler.get(key), str)]
-    return any(calls_bridge(line) for line in words)
+    return any(_runs_bridge(handler[key]) for key in keys if isinstance(handler.get(key), str))
+
+
+_BEFORE = re.compile(
+    r"(?:.*/)?(?:env|exec|nice|timeout|uvx?|pipx|run|tool|(?:python|pypy)[\d.]*|py)(?:\.exe)?|[A-Za-z_]\w*=.*|-.*|[\d.]+"
+)
+"""Words that may stand before a program without being the command: what starts it, its options, variables."""
+
+
+def _runs_bridge(line: str) -> bool:
+    """Tell whether a command line runs a bridge, and not only speaks of one."""
+    import shlex
+
+    try:
+        words = shlex.split(line.replace("\\", "/"))
+    except ValueError:  # no line for a shell
+        return False
+    start = 0
+    for at, word in enumerate(words):
+        if word in ("&&", "||", ";", "|"):
+            start = at + 1
+        elif word == "bridge" and at > start and calls_bridge(f"{words[at - 1]} bridge"):
+            return all(_BEFORE.fullmatch(before) for before in words[start : at - 1])
+    return False
 
 
 def grouped(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
@@ -402,5 +427,8 @@ def _list(value: Any, label: str, event: str) -> list[Any]:
 
 
 def _without_empty(text: str, before: Mapping[str, Any]) -> str:
-    """Take the table out when our last entry was all that it held."""
-    return cut(text, ("hooks",)) if before and json.loads(without_comments(text)).get("hooks") == {} else text
+    """Take the table out when our last entry was all that it held; a comment in it stays."""
+    if not before or json.loads(without_comments(text)).get("hooks") != {}:
+        return text
+    node = nodes(text).find(("hooks",))
+    return cut(text, ("hooks",)) if node is not None and "/" not in text[node.start : node.end] else text

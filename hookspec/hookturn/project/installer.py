@@ -178,7 +178,8 @@ def difference(change: Change) -> str:
 
 
 def write(change: Change) -> str:
-    """Make one change: the old form is kept beside it, the new one is put in its place at once.
+    """Make one change: the old form is kept beside it (of a file with a secret: in the user's state folder), the
+    new one is put in its place at once.
 
     Parameters:
         change: from ``plan``.
@@ -191,7 +192,8 @@ def write(change: Change) -> str:
     """
     import os
 
-    from ..paths import FileLock, private_dir, state_root, write_private
+    from ..paths import FileLock, private_dir, safe_component, state_root, write_private
+    from ..platform import user_id
 
     real = os.path.realpath(change.path)
     folder = os.path.dirname(real)
@@ -205,9 +207,19 @@ def write(change: Change) -> str:
             backup = ""
             mode = 0o600 if change.private else 0o644
             if change.old is not None:
+                owner = os.stat(real).st_uid
+                if user_id() not in (None, owner):
+                    raise CannotInstall(
+                        f"{change.label} belongs to another user (number {owner}), who could no longer change it. "
+                        "Run the command as that user."
+                    )
                 mode = os.stat(real).st_mode & (0o700 if change.private else 0o777)
                 backup = real + BACKUP
-                write_private(backup, change.old, base=folder)
+                kept_in = folder
+                if change.private:  # not beside it: a token would end in the repository
+                    kept_in = os.fspath(private_dir(locks / "backups", base=locks))
+                    backup = os.path.join(kept_in, safe_component(real) + BACKUP)
+                write_private(backup, change.old, base=kept_in)
             if change.new is None:
                 os.unlink(real)
                 return backup
