@@ -306,6 +306,18 @@ def test_a_damaged_file_is_kept_and_begun_anew(tmp_path: Path, hook_log) -> None
     assert read(str(path))["totals"]["turns"] == 2
 
 
+def test_turns_of_sessions_that_never_end_do_not_wait_for_ever(tmp_path: Path) -> None:
+    with engine(tmp_path) as made:
+        for number in range(700):
+            for turn in (1, 1):
+                made.fire(events.ModelResponse(session_id=f"s{number}", turn=turn, usage=USAGE))
+        totals = read(file_of(tmp_path))["totals"]
+        assert 100 <= totals["turns"] <= 250
+        made.fire(events.ModelResponse(session_id="s0", turn=1, usage=USAGE))
+    totals = read(file_of(tmp_path))["totals"]
+    assert (totals["turns"], totals["input_tokens"]) == (700, 1401 * 100)
+
+
 def test_another_programs_database_is_no_statistics_file(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "x.sqlite")
     connection.execute("CREATE TABLE other (a)")

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 MAX_CALLS = 1000
 """Tool calls of one turn that are held in memory before they are written."""
 
+MAX_RUNNING = 500
+"""Open turns that are held in memory; of sessions that never end, what is known is written earlier."""
+
+MAX_DUE = 50
+"""Turns of those that are written together."""
+
 MAX_WAITING = 10_000
 """Turns that wait in memory while the file cannot be written; older ones are dropped."""
 
@@ -164,8 +170,10 @@ class TurnStats:
         timing = before.timing
         with self._lock:
             figures = self._running.get((event.session_id, event.agent_id, event.dry_run))
+            due = False
             if figures is None:
                 figures = self._of(event, ctx)
+                due = any(len(waiting) >= MAX_DUE for waiting in self._waiting.values())
             row = figures.timings.get(timing)
             if row is None:
                 row = figures.timings[timing] = [0, 0.0]
@@ -187,23 +195,24 @@ class TurnStats:
                 _mark(figures, before, out)
                 if before.status == "denied":
                     figures.denials += 1
-                if len(figures.calls) < MAX_CALLS:
-                    return None
+                ends = len(figures.calls) >= MAX_CALLS
             elif timing == "on_model_response":
                 _answered(figures, before)
                 _mark(figures, before, out)
-                return None
+                ends = False
             elif timing == "on_turn_complete":
-                if out.continue_reason:
-                    return None
-            elif timing != "on_session_end":
+                ends = not out.continue_reason
+            else:
+                ends = timing == "on_session_end"
                 if timing in BEFORE_MODEL:
                     _mark(figures, before, out)
-                return None
-            for key in list(self._running):
-                if key[0] == event.session_id and (timing == "on_session_end" or key[1] == event.agent_id):
-                    self._wait(self._running.pop(key))
-        return self._write(ctx)
+            if ends:
+                for key in list(self._running):
+                    if key[0] == event.session_id and (
+                        timing == "on_session_end" or key[1] == event.agent_id
+                    ):
+                        self._wait(self._running.pop(key))
+        return self._write(ctx) if ends or due else None
 
     @hookimpl
     def on_dispose(self, ctx: Context) -> None:
@@ -223,7 +232,7 @@ class TurnStats:
         figures = self._running.get(key)
         if figures is None:
             figures = self._running[key] = Figures(event, place(self.config.path, event, ctx))
-            if len(self._running) > MAX_WAITING:  # sessions that never end
+            if len(self._running) > MAX_RUNNING:  # sessions that never end
                 self._wait(self._running.pop(next(iter(self._running))))
         return figures
 

@@ -170,6 +170,7 @@ class FileValues:
                     if kind is None:
                         self._save(self._values)
                 finally:
+                    self._values = {}
                     self._held.__exit__(None, None, None)
         finally:
             self._threads.release()
