@@ -44,7 +44,11 @@ def answer(timing, word):
 
 
 class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
+    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``.
+
+    Parameters:
+        closed: timings at which it fails closed.
+    """
 
     def __init__(self, closed=()):
         self.events = []
@@ -61,6 +65,10 @@ class Hooks:
             return said(event) if callable(said) else said
 
         return hook
+
+    @property
+    def timings(self):
+        return [event.timing for event in self.events]
 
     def of(self, timing):
         return [event for event in self.events if event.timing == timing]

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from agent_calls import Hooks
 from claude_answers import ANSWERS, check
 
 from hookturn import (
@@ -33,33 +34,6 @@ from hookturn.spec.timings import TIMINGS
 
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
 SESSION = "e97c9f30-64a5-49ec-b926-ff382ab16252"
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
-
-    def __init__(self, guard=(), closed=()):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing, timing in guard, timing in closed))
-
-    def _hook(self, timing, guard, closed):
-        @hookimpl(specname=timing, guard=guard, on_failure="deny" if closed else "ignore")
-        def hook(event):
-            self.events.append(event)
-            answer = self.says.get(timing)
-            return answer(event) if callable(answer) else answer
-
-        return hook
-
-    @property
-    def timings(self):
-        return [event.timing for event in self.events]
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 class Claude:

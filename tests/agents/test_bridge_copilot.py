@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from agent_calls import Hooks
 from copilot_answers import ANSWERS, check
 
 from hookturn import (
@@ -25,7 +26,6 @@ from hookturn import (
     Rewrite,
     SetEnv,
     Warn,
-    hookimpl,
 )
 from hookturn.agents import bridge
 from hookturn.agents.copilot import hooks as copilot
@@ -33,33 +33,6 @@ from hookturn.spec.timings import TIMINGS
 
 CAPTURES = Path(__file__).parent.parent / "data/captures"
 SESSION = "dffee1b7-a354-453c-8e70-1f0ccfee117d"
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
-
-    def __init__(self, closed=()):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing, timing in closed))
-
-    def _hook(self, timing, closed):
-        @hookimpl(specname=timing, on_failure="deny" if closed else "ignore")
-        def hook(event):
-            self.events.append(event)
-            answer = self.says.get(timing)
-            return answer(event) if callable(answer) else answer
-
-        return hook
-
-    @property
-    def timings(self):
-        return [event.timing for event in self.events]
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 class Copilot:

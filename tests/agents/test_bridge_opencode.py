@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, SetEnv, Warn, hookimpl
+sys.path.insert(0, str(Path(__file__).parent))
+
+from agent_calls import Hooks
+
+from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, SetEnv, Warn
 from hookturn.agents import bridge
 from hookturn.agents.opencode import hooks as opencode
 from hookturn.spec.timings import TIMINGS
@@ -25,33 +30,6 @@ FUNCTIONS = [
 ]
 KEYS = {"throw", "set", "assign", "replace", "push", "message", "warn"}
 """What plugin.js knows."""
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
-
-    def __init__(self, closed=()):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing, timing in closed))
-
-    def _hook(self, timing, closed):
-        @hookimpl(specname=timing, on_failure="deny" if closed else "ignore")
-        def hook(event):
-            self.events.append(event)
-            answer = self.says.get(timing)
-            return answer(event) if callable(answer) else answer
-
-        return hook
-
-    @property
-    def timings(self):
-        return [event.timing for event in self.events]
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 def captured(name):

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from agent_calls import Hooks
 from qwen_answers import ANSWERS, check
 
 from hookturn import (
@@ -25,7 +26,6 @@ from hookturn import (
     Rewrite,
     SetEnv,
     Warn,
-    hookimpl,
 )
 from hookturn.agents import bridge
 from hookturn.agents.qwen import hooks as qwen
@@ -62,33 +62,6 @@ def captured(event):
         names = ("session_id", "transcript_path", "cwd", "timestamp", "permission_mode")
         payload = {**{key: common[key] for key in names}, "hook_event_name": base}
     return {**payload, **MORE.get(event, {}), "session_id": SESSION, "cwd": "/"}
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
-
-    def __init__(self, closed=()):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing, timing in closed))
-
-    def _hook(self, timing, closed):
-        @hookimpl(specname=timing, on_failure="deny" if closed else "ignore")
-        def hook(event):
-            self.events.append(event)
-            answer = self.says.get(timing)
-            return answer(event) if callable(answer) else answer
-
-        return hook
-
-    @property
-    def timings(self):
-        return [event.timing for event in self.events]
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 class Qwen:

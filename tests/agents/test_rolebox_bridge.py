@@ -10,16 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
 import yaml
+from agent_calls import Hooks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hookturn import Block, Deny, Engine, Inject, Rewrite, Warn, hookimpl
+from hookturn import Block, Deny, Engine, Inject, Rewrite, Warn
 from hookturn.agents import bridge
 from hookturn.agents.installing import CannotInstall
 from hookturn.agents.rolebox import hooks as rolebox
 from hookturn.agents.rolebox import install, role_text
-from hookturn.spec.timings import TIMINGS
 
 ENTRY = {
     "name": "hookturn",
@@ -325,28 +328,6 @@ def test_our_own_entry_does_not_lead_back_to_us(role):
 
 
 # -- the bridge -------------------------------------------------------------------------------------
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer``."""
-
-    def __init__(self):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing))
-
-    def _hook(self, timing):
-        @hookimpl(specname=timing)
-        def hook(event):
-            self.events.append(event)
-            return self.says.get(timing)
-
-        return hook
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 @pytest.fixture

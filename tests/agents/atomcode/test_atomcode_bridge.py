@@ -10,37 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, Warn, hookimpl
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from agent_calls import Hooks
+
+from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, Warn
 from hookturn.agents import bridge
 from hookturn.agents.atomcode import hooks as atomcode
-from hookturn.spec.timings import TIMINGS
-
-
-class Hooks:
-    """A plugin that records every event and answers as it is told: ``says[timing] = answer or function``."""
-
-    def __init__(self, closed=()):
-        self.events = []
-        self.says = {}
-        for timing in TIMINGS:
-            if timing != "on_outcome":
-                setattr(self, timing, self._hook(timing, timing in closed))
-
-    def _hook(self, timing, closed):
-        @hookimpl(specname=timing, on_failure="deny" if closed else "ignore")
-        def hook(event):
-            self.events.append(event)
-            answer = self.says.get(timing)
-            return answer(event) if callable(answer) else answer
-
-        return hook
-
-    @property
-    def timings(self):
-        return [event.timing for event in self.events]
-
-    def of(self, timing):
-        return [event for event in self.events if event.timing == timing]
 
 
 def decision(stdout: bytes):
