@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 
 from hookturn import paths
@@ -19,10 +22,30 @@ hooks:
       phase: before
 """
 
+BLOCKS = """
+name: Coder
+prompt: You write code.
+hooks:
+  custom:
+    - {name: blocks, events: [system.transform], module: blocks.%s, config: %s}
+"""
+
+PYTHON = """
+def on_system_transform(ctx, system):
+    for tag, text in ctx.config["edits"]:
+        ctx.removeBlock(tag) if text is None else ctx.replaceBlock(tag, text)
+"""
+
+JAVASCRIPT = """
+export function onSystemTransform(ctx) {
+  for (const [tag, text] of ctx.config.edits) text === null ? ctx.removeBlock(tag) : ctx.replaceBlock(tag, text);
+}
+"""
+
 
 @pytest.fixture
-def engine_of(tmp_path, monkeypatch):
-    """Return the function that makes the engine of a project whose role has one module."""
+def project_of(tmp_path, monkeypatch):
+    """Return the function that makes the engine of a project with a role and one module."""
     monkeypatch.setattr(paths, "MANAGED_CONFIG", str(tmp_path / "managed.yaml"))
     for name in ("XDG_CONFIG_HOME", "PI_CODING_AGENT_DIR", "DSH_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -31,9 +54,9 @@ def engine_of(tmp_path, monkeypatch):
     project.mkdir()
     made = []
 
-    def make(code):
-        (project / "role.yaml").write_text(ROLE, encoding="utf-8")
-        (project / "probe.py").write_text(code, encoding="utf-8")
+    def make(role, name, code):
+        (project / "role.yaml").write_text(role, encoding="utf-8")
+        (project / name).write_text(code, encoding="utf-8")
         Survey(project, guards=True).trust_all()
         made.append(assemble(project, log=False, builtins=False).engine)
         return made[-1]
@@ -41,6 +64,12 @@ def engine_of(tmp_path, monkeypatch):
     yield make
     for engine in made:
         engine.close()
+
+
+@pytest.fixture
+def engine_of(project_of):
+    """Return the function that makes the engine of a project whose role has this module in Python."""
+    return lambda code: project_of(ROLE, "probe.py", code)
 
 
 def test_r6_an_empty_text_after_another_adds_nothing(engine_of):
@@ -58,6 +87,30 @@ def test_r6_what_waits_for_the_next_prompt_survives_a_restart(engine_of):
     second = engine_of(code).attach("s-1")
     with second.turn() as turn:
         assert turn.system_prompt([]) == ["later"]
+
+
+@pytest.mark.parametrize("language", ["py", "mjs"])
+@pytest.mark.parametrize(
+    ("parts", "edits", "left"),
+    [
+        (["<a>one</a>", "two"], [["a", "new"]], ["new", "two"]),
+        (["<a>one</a>", "two"], [["a", None]], ["two"]),
+        (["x <a>one</a> y", "two"], [["a", "new"]], ["x new y", "two"]),
+        (["x <a>one</a> y", "two"], [["a", None]], ["x  y", "two"]),
+        (["x <a>one</a>", "<a>two</a>"], [["a", "new"]], ["x <a>one</a>", "new"]),
+        (["<ab>one</ab>", "<a b='1'>two</a>"], [["a", "new"]], ["<ab>one</ab>", "new"]),
+        (["<my-tag>one</my-tag>"], [["my-tag", "$& \\\\1"]], ["$& \\\\1"]),
+        (["x <a>one</a> y"], [["a", "$& \\\\1"]], ["x $& \\\\1 y"]),
+        (["x <a>one"], [["a", "new"], ["a(", "new"]], ["x <a>one"]),
+    ],
+)
+def test_r5_blocks_are_the_same_in_both_languages(project_of, language, parts, edits, left):
+    if language == "mjs" and shutil.which("node") is None:
+        pytest.skip("there is no node in PATH")
+    role = BLOCKS % (language, json.dumps({"edits": edits}))
+    engine = project_of(role, f"blocks.{language}", PYTHON if language == "py" else JAVASCRIPT)
+    with engine.session() as session, session.turn() as turn:
+        assert turn.system_prompt(parts) == left
 
 
 def test_r11_the_host_checks_the_arguments_of_its_tools(engine_of):

@@ -20,14 +20,8 @@ export function context({ spec, log, call, effect, payload }) {
     getDispatchState: () => call.dispatch ?? { activeTaskCount: 0, tasks: [] },
     getGraphState: () => call.graph,
     getBlocks: () => blocks.map((content) => ({ tag: tagOf(content) || 'text', content })),
-    replaceBlock(tag, text) {
-      const at = place(blocks, tag);
-      if (at >= 0) blocks[at] = String(text);
-    },
-    removeBlock(tag) {
-      const at = place(blocks, tag);
-      if (at >= 0) blocks.splice(at, 1);
-    },
+    replaceBlock: (tag, text) => change(blocks, tag, String(text)),
+    removeBlock: (tag) => change(blocks, tag, null),
   };
 }
 
@@ -37,11 +31,18 @@ export function invoke(handler, payload, ctx) {
 
 // A block is an entry that starts with <tag>; upstream's tags have no hyphen, its documentation's have.
 function tagOf(content) {
-  return /^\s*<([A-Za-z_][\w.-]*)(?:\s[^>]*)?>/.exec(content)?.[1] ?? '';
+  return /^\s*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>/.exec(content)?.[1] ?? '';
 }
 
-// The entry that starts with the tag, else (as upstream) the first that holds it.
-function place(blocks, tag) {
+// The entry that starts with the tag, else the first <tag>…</tag> inside of one, and nothing around it.
+function change(blocks, tag, text) {
   const at = blocks.findIndex((content) => tagOf(content) === tag);
-  return at >= 0 ? at : blocks.findIndex((content) => String(content).includes(`<${tag}>`));
+  if (at >= 0) {
+    blocks.splice(at, 1, ...(text === null ? [] : [text]));
+    return;
+  }
+  const word = String(tag).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const element = new RegExp(`<${word}(?:\\s[^<>]*)?>[^]*?</${word}\\s*>`);
+  const inside = blocks.findIndex((content) => typeof content === 'string' && element.test(content));
+  if (inside >= 0) blocks[inside] = blocks[inside].replace(element, () => text ?? '');
 }
