@@ -18,7 +18,7 @@ full:
 # The slower agent programs (opencode, Qwen Code on Node 22), with those that CI runs: docs/bridges.
 agents-more:
 	HOOKTURN_AGENTS_MORE=1 $(PYTHON) -m pytest -m agents tests/agents/test_real_opencode.py tests/agents/test_opencode_plugin.py \
-		$(wildcard tests/agents/test_real_qwen.py)
+		tests/agents/test_real_qwen.py tests/agents/test_real_done.py
 
 lint:
 	ruff check .

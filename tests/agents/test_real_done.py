@@ -33,6 +33,8 @@ from agent_programs import (
     COPILOT,
     GEMINI,
     GEMINI_CONFIG,
+    OPENCODE,
+    OPENCODE_CONFIG,
     QWEN,
     QWEN_CONFIG,
     Home,
@@ -166,6 +168,8 @@ class User(Home):
             (self.home / ".codex/config.toml").write_text(CODEX_CONFIG)
         elif program is GEMINI:
             self.write(".gemini/settings.json", GEMINI_CONFIG)
+        elif program is OPENCODE:
+            self.write(".config/opencode/opencode.json", OPENCODE_CONFIG)
         elif program is QWEN:
             self.write(".qwen/settings.json", QWEN_CONFIG)
 
@@ -237,7 +241,7 @@ def user(tmp_path, environment):
 
 def more(program):
     """A parameter that runs where the slower programs are asked for."""
-    skip = pytest.mark.skipif(not os.environ.get("HOOKTURN_AGENTS_MORE"), reason="make agents-more")
+    skip = pytest.mark.skipif(not os.environ.get("HOOKTURN_AGENTS_MORE"), reason="slower: make agents-more")
     return pytest.param(program, marks=skip)
 
 
@@ -246,7 +250,7 @@ def named(value):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("program", [CLAUDE, CODEX, GEMINI, COPILOT, more(QWEN)], ids=named)
+@pytest.mark.parametrize("program", [CLAUDE, CODEX, GEMINI, COPILOT, more(QWEN), more(OPENCODE)], ids=named)
 def test_each_kind_of_hook_alone_denies_a_dangerous_command(user, program, source):
     user = user(program)
     user.settings(**SOURCES[source])

@@ -12,47 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
 
-from agent_programs import HERE, Home, Program
-from agent_run import URL
+from agent_programs import HERE, OPENCODE, OPENCODE_CONFIG, Home
 from scripted_hooks import TIMINGS
 
 from hookturn.agents.opencode import install
 
 pytestmark = pytest.mark.agents
-
-OPENCODE = Program(
-    "opencode",
-    "opencode-linux-x64@1.18.33",
-    "opencode-linux-x64/bin/opencode",
-    {
-        "OPENCODE_DISABLE_AUTOUPDATE": "1",
-        "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-        "OPENCODE_DISABLE_SHARE": "1",
-        # It installs its plugin package at each start: let that fail at once.
-        "npm_config_registry": f"{URL}/npm/",
-        "npm_config_fetch_retries": "0",
-    },
-    lambda prompt: ["run", "--auto", prompt],
-)
-
-CONFIG = {
-    "$schema": "https://opencode.ai/config.json",
-    "autoupdate": False,
-    "share": "disabled",
-    "model": "fake/fake",
-    "small_model": "fake/fake",
-    "provider": {
-        "fake": {
-            "npm": "@ai-sdk/openai-compatible",
-            "name": "fake",
-            "options": {"baseURL": f"{URL}/v1", "apiKey": "dummy-key"},
-            "models": {
-                "fake": {"name": "fake", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
-            },
-        }
-    },
-}
 
 ASKING = {"permission": {"bash": "ask"}}
 
@@ -67,7 +32,7 @@ class User(Home):
 
     def __init__(self, base, **config):
         super().__init__(base)
-        self.write(".config/opencode/opencode.json", {**CONFIG, **config})
+        self.write(".config/opencode/opencode.json", {**OPENCODE_CONFIG, **config})
         folder = self.home / ".config/opencode/plugin"
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "hookturn", "bridge", "opencode", "--timeout", "60"]

@@ -213,6 +213,41 @@ QWEN_CONFIG = {
 }
 """What keeps Qwen Code quiet: ``.qwen/settings.json``."""
 
+OPENCODE = Program(
+    "opencode",
+    "opencode-linux-x64@1.18.33",
+    "opencode-linux-x64/bin/opencode",
+    {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_SHARE": "1",
+        # It installs its plugin package at each start: let that fail at once.
+        "npm_config_registry": f"{URL}/npm/",
+        "npm_config_fetch_retries": "0",
+    },
+    lambda prompt: ["run", "--auto", prompt],
+)
+
+OPENCODE_CONFIG = {
+    "$schema": "https://opencode.ai/config.json",
+    "autoupdate": False,
+    "share": "disabled",
+    "model": "fake/fake",
+    "small_model": "fake/fake",
+    "provider": {
+        "fake": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "fake",
+            "options": {"baseURL": f"{URL}/v1", "apiKey": "dummy-key"},
+            "models": {
+                "fake": {"name": "fake", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
+            },
+        }
+    },
+}
+"""What points opencode at the model: ``.config/opencode/opencode.json``."""
+
 
 @cache
 def network():
