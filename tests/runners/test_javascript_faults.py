@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hookturn.runners.node.resident import GRACE, Node
+from hookturn.runners.node.module import GRACE
+from hookturn.runners.node.resident import Node
 from hookturn.runners.wire import NoAnswer
 
 pytestmark = [

@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import pytest
 
-from hookturn.runners.node.resident import Loaded, Node, Stop
+from hookturn.runners.node.module import Loaded, Stop
+from hookturn.runners.node.resident import Node
 from hookturn.runners.wire import FailedToStart, NoAnswer
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node in PATH")

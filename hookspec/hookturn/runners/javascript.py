@@ -13,7 +13,8 @@ from ..spec.markers import hookimpl
 from ..spec.timings import TIMINGS
 from .command import Wrong
 from .entry import Configured
-from .node.resident import ENDINGS, TIMEOUT, Node, find_node, lacking
+from .node.module import ENDINGS, TIMEOUT, lacking
+from .node.resident import Node, find_node
 from .outside import Outside
 from .threads import in_coroutine, on_thread
 from .wire import FailedToStart, NoAnswer
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..spec.events import Event
     from ..spec.timings import Timing
     from .entry import HookEntry
-    from .node.resident import Module, Result
+    from .node.module import Module, Result
 
 DISPOSING = 5.0
 """Seconds that a module's onDispose has."""

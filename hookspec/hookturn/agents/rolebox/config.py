@@ -479,7 +479,7 @@ class _Role:
 
 def _kind_and_base(module: str, role_dir: str, project: str) -> tuple[str, str]:
     """Return the kind of a module, and the folder where its path starts: the role's own, else the project's."""
-    from ...runners.node.resident import ENDINGS
+    from ...runners.node.module import ENDINGS
 
     kind = "javascript" if module.lower().endswith(ENDINGS) else "module"
     path = os.path.expanduser(module)

@@ -8,7 +8,8 @@ from ...engine.capabilities import logger
 from ...engine.engine import time_left
 from ...runners.command import Wrong
 from ...runners.entry import Configured
-from ...runners.node.resident import Node, lacking
+from ...runners.node.module import lacking
+from ...runners.node.resident import Node
 from ...runners.outside import Outside
 from ...runners.threads import in_coroutine
 from ...runners.wire import FailedToStart, NoAnswer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...runners.entry import HookEntry
-    from ...runners.node.resident import Module, Result
+    from ...runners.node.module import Module, Result
     from .context import RoleContext
     from .module import Input
 

@@ -1,6 +1,6 @@
 """JavaScript hook modules in one resident Node process a project. Knows no configuration files and no trust.
 
-How to use it (``resident.py`` has the classes)::
+How to use it (``resident.py`` has the process, ``module.py`` its modules)::
 
     from hookturn.runners.node.resident import Node
 
