@@ -10,7 +10,7 @@ import os
 import re
 
 from ..agents.atomcode import config as atomcode
-from ..agents.atomcode.matcher import TOOL_EVENTS
+from ..agents.atomcode.matcher import TOOL_EVENTS, WEBHOOK_TRIGGERS
 from ..agents.atomcode.tools import TOOLS
 from ..agents.dialect import HookFile
 from ..spec.record import Record, thaw
@@ -382,10 +382,7 @@ class _Writer:
         ):
             self._note(entry, "hooks.toml cannot take its secrets from elsewhere")
             return
-        known = set(_TOML_TRIGGERS) | {
-            "on_session_start", "on_session_end", "on_error", "on_turn_start", "on_turn_complete",
-            "on_tool_call_start", "on_model_response", "on_message_received",
-        }  # fmt: skip
+        known = set(WEBHOOK_TRIGGERS.values())
         timings = [timing for timing in entry.timings if timing in known]
         for timing in entry.timings:
             if timing not in known:
