@@ -19,7 +19,9 @@ FOREIGN = {"type": "command", "command": "./guard.sh"}
     ("command", "ours"),
     [
         ("hookturn bridge claude-code", True),
+        ("/a b/bin/hookturn bridge x", True),
         ("'/a b/bin/hookturn' bridge x", True),
+        ("/an old place/python -I -S /v/hookturn/serve/client.py bridge x", True),
         ("python -I -S '/a b/hookturn/serve/client.py' bridge x", True),
         ("python -m hookturn.cli bridge x", True),
         ("A=1 uv run hookturn bridge x", True),
@@ -41,7 +43,6 @@ def test_what_calls_us(command, ours):
     "command",
     [
         "echo see hookturn bridge x",
-        "/a b/bin/hookturn bridge x",
         'pgrep -f "hookturn bridge x" || true',
         "x; grep hookturn bridge x",
     ],

@@ -311,8 +311,10 @@ def is_ours(handler: Any, keys: Iterable[str] = ("command", "bash")) -> bool:
 
 _BEFORE = re.compile(
     r"(?:.*/)?(?:env|exec|nice|timeout|uvx?|pipx|run|tool|(?:python|pypy)[\d.]*|py)(?:\.exe)?|[A-Za-z_]\w*=.*|-.*|[\d.]+"
+    r"|/.*"
 )
-"""Words that may stand before a program without being the command: what starts it, its options, variables."""
+"""Words that may stand before a program without being the command: what starts it, its options, variables, and the
+beginning of its own path, where blanks in it were not quoted."""
 
 
 def _runs_bridge(line: str) -> bool:
@@ -328,7 +330,8 @@ def _runs_bridge(line: str) -> bool:
         if word in ("&&", "||", ";", "|"):
             start = at + 1
         elif word == "bridge" and at > start and calls_bridge(f"{words[at - 1]} bridge"):
-            return all(_BEFORE.fullmatch(before) for before in words[start : at - 1])
+            client = re.search(r"hookturn[/.](?:serve|cli)\b", words[at - 1])  # nobody speaks of that
+            return client is not None or all(_BEFORE.fullmatch(before) for before in words[start : at - 1])
     return False
 
 

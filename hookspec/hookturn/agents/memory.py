@@ -135,11 +135,15 @@ def last_calls(memory: Path, project: str) -> dict[str, dict[str, float]]:
         memory: the folder given to ``answer``.
         project: the project's folder.
     """
+    from stat import S_ISREG
+
     folder = _file(memory, project).with_suffix("")
     found: dict[str, dict[str, float]] = {}
     if folder.is_dir():
         for mark in folder.glob("*/*"):
-            found.setdefault(mark.parent.name, {})[mark.name] = mark.stat().st_mtime
+            about = mark.lstat()
+            if S_ISREG(about.st_mode):
+                found.setdefault(mark.parent.name, {})[mark.name] = about.st_mtime
     return found
 
 

@@ -176,10 +176,11 @@ def trouble(root: str) -> list[dict[str, Any]]:
     for line in lines:
         try:
             row = json.loads(line)
-        except ValueError:  # cut off by a kill
+            where = row.get("project") if isinstance(row, dict) else None
+            if isinstance(where, str) and _below(realpath(where), realpath(root)):
+                rows.append(row)
+        except (ValueError, RecursionError):  # cut off by a kill, or damaged
             continue
-        if isinstance(row, dict) and _below(realpath(str(row.get("project", ""))), realpath(root)):
-            rows.append(row)
     return rows[-MOST_TROUBLE:]
 
 
