@@ -379,14 +379,14 @@ def test_the_settings_of_every_dialect_are_listed():
 
 def test_the_keys_of_roles_and_hook_files_are_listed():
     from hookturn.agents.atomcode import hooks_json, hooks_toml
-    from hookturn.agents.rolebox import config, install
+    from hookturn.agents.rolebox import install, reading
 
     role = read("dialects/rolebox.md")
     fields = {name.partition(".")[0] for row in rows(role, "Field") for name in names(row[0])}
-    assert fields == set(config.HOOK) - {"description"}
+    assert fields == set(reading.HOOK) - {"description"}
     assert [name for row in rows(role, "Event") for name in names(row[0])] == install.EVENTS
     recovery = section(role, "Recovery and guards")
-    assert {*config.RECOVERY, *config.GUARDS, *config.CATEGORIES} <= set(re.findall(r"\w+", recovery))
+    assert {*reading.RECOVERY, *reading.GUARDS, *reading.CATEGORIES} <= set(re.findall(r"\w+", recovery))
     atomcode = read("dialects/atomcode.md")
     scripts = rows(section(atomcode, "hooks.toml: scripts"), "Key")
     assert {name for row in scripts for name in names(row[0])} == set(hooks_toml.HOOKS)

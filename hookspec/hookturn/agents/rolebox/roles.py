@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+NAME = "rolebox"
+"""The dialect's name."""
+
 ROLE_FILE = "role.yaml"
 
 FOLDER = "rolebox"
