@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from .assemble import Assembled
     from .installations import Installation
 
-RECENT = 7 * 24 * 3600.0
-"""Seconds after which a call is long ago."""
-
 MOST_TROUBLE = 20
 """Lines of trouble that are shown."""
 
