@@ -271,7 +271,7 @@ class _Call:
         self.row = self.hooks.UNKNOWN
         own = self.hooks.given(environ)
         payload = payload if own is None else own
-        self.place = Place(agent=agent, project="", cwd=cwd, environ=environ)
+        self._cwd = cwd
         try:
             self._read(payload, event)
         except (Exception, RecursionError) as error:
@@ -292,6 +292,7 @@ class _Call:
         self.payload = data
         actual = hooks.caller(data, self.environ)
         if actual != self.agent:
+            self.place = self._place(hooks, {})  # its own entry is looked for where it started us
             if self._foreign(actual):
                 return
             hooks = self.hooks
@@ -336,7 +337,7 @@ class _Call:
         return Place(
             agent=self.agent,
             project=variable if _is_folder(variable) else "",
-            cwd=cwd if isinstance(cwd, str) and _is_folder(cwd) else os.path.abspath(self.place.cwd),
+            cwd=cwd if isinstance(cwd, str) and _is_folder(cwd) else os.path.abspath(self._cwd),
             environ=self.environ,
         )
 
