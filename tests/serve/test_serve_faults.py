@@ -93,6 +93,7 @@ def test_a_stopped_process_is_answered_by_policy_at_the_deadline(home, closed):
     home.hook(home.GUARD if closed else home.GUARD.replace("guard=True", ""))
     if not closed:
         home.configure(plugins={"self-protection": False})  # a guard, too
+        (home.project / "hookturn.yaml").write_text("permissions: {}\n")  # no rule that denies
     pid = home.serve()["pid"]
     assert home.decision(home.call("ls")[1]) == ""
     os.kill(pid, signal.SIGSTOP)
