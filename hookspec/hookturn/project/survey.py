@@ -164,7 +164,9 @@ class Survey:
             self.models[layer.name] = read_model(layer.document, layer.name, layer.base_dir)
         self.builtins = builtins
         if builtins is None:
-            self.builtins = self.layer("project") is not None or bool(agent) or installations.covers(self.root)
+            self.builtins = (
+                self.layer("project") is not None or bool(agent) or installations.covers(self.root)
+            )
         self.declarations: list[Declaration] = []
         self.foreign: list[ForeignFile] = []
         self.dialects: dict[str, Any] = {}
