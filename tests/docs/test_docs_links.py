@@ -38,6 +38,16 @@ def test_links_resolve(page):
 
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not beside the tests")
+def test_another_page_leads_to_every_page():
+    led = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s#]+)", prose(page)):
+            if not target.startswith("https://") and (page.parent / target).resolve() != page:
+                led.add((page.parent / target).resolve())
+    assert [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page.resolve() not in led] == []
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not beside the tests")
 def test_the_navigation_names_every_page_once():
     listed = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
     pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
