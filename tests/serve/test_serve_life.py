@@ -273,3 +273,56 @@ def test_a_checkouts_own_hookturn_is_never_run(tmp_path, monkeypatch, for_the_us
     )
     assert done.stdout.startswith("hookturn "), done
     assert "-m" not in start._hookturn() or not for_the_user_only
+
+
+@pytest.mark.parametrize("limit", ["nan", "1e300", "inf", "-5", "x", ""])
+def test_an_odd_time_limit_changes_no_answer(home, limit):
+    home.hook(home.GUARD)
+    home.serve()
+    code, answer, _ = home.call("rm -rf /", f"--timeout={limit}")
+    assert (code, home.decision(answer)) == (0, "deny")
+    assert home.status()["calls"] == 1
+
+
+def test_an_agent_that_keeps_the_pipe_open_is_answered(home):
+    import subprocess
+
+    home.hook(home.GUARD)
+    home.serve()
+    child = subprocess.Popen(
+        home.argv("--timeout", "4"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=home.project, env=home.environ,
+    )  # fmt: skip
+    with child:
+        child.stdin.write(home.payload("rm -rf /"))
+        child.stdin.flush()
+        assert b'"deny"' in child.stdout.read()
+        assert child.wait(30) == 0
+
+
+def test_errors_that_nobody_reads_hold_no_answer_up(home):
+    """The pipe of errors is full already, and the agent reads standard output only."""
+    import subprocess
+
+    home.hook(home.GUARD)
+    home.serve()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 65_536)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    # A payload that cannot be read is told about on standard error.
+    child = subprocess.Popen(
+        home.argv("--timeout", "30"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=writer,
+        cwd=home.project, env=home.environ,
+    )  # fmt: skip
+    os.close(writer)
+    with child:
+        child.stdin.write(b'{"hook_event_name": "PreToolUse", "tool_name": 5}')
+        child.stdin.close()
+        child.stdin = None
+        assert child.stdout.read()
+        assert child.wait(30) == 0
+    os.close(reader)

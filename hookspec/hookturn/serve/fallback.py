@@ -19,7 +19,6 @@ from .calls import Options, memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from typing import Any
 
 HUNG = 2.0
 """Seconds of waiting for the first sign of life after which a resident process is killed as hung."""
@@ -96,15 +95,9 @@ def _late(words: list[str], payload: bytes, end: float, sock: socket.socket, rep
                 break
             reply += part
     thin.end_with(reply)
-    _write(policy)
     if not reply and _waited(words, end) >= HUNG:
         _kill(sock)
-    os._exit(policy.exit_code)
-
-
-def _write(answer: Any) -> None:
-    thin.write_all(2, answer.stderr.encode("utf-8", "backslashreplace"))
-    thin.write_all(1, answer.stdout)
+    thin.finish(policy.stdout, policy.stderr.encode("utf-8", "backslashreplace"), policy.exit_code)
 
 
 def _waited(words: list[str], end: float) -> float:

@@ -7,6 +7,7 @@ not go as usual is left to ``fallback``.
 
 # No ``from __future__ import annotations``: that import alone costs a file to find and to run.
 import _imp
+import _signal  # type: ignore[import-not-found]  # ``signal`` imports enum
 import _socket
 import posix
 import sys
@@ -103,14 +104,30 @@ def frame(words: list[str], environ: dict[bytes, bytes], payload: bytes) -> byte
     return b"HT%d %d %d %d %d %d %d\n%s%s%s%s%s" % (*sizes, me, said, cwd, env, payload)
 
 
-def read_all(fd: int) -> bytes:
-    """Return what a file descriptor holds; nothing for one that is closed."""
+class _Over(Exception):
+    """The time for something is over."""
+
+
+def _over(*about: object) -> None:
+    raise _Over
+
+
+def read_all(fd: int, limit: float) -> bytes:
+    """Return what a file descriptor holds; nothing for one that is closed, and what came for one that stays open.
+
+    Parameters:
+        fd: the descriptor.
+        limit: seconds after which what is there must do: an agent may forget to close it.
+    """
     parts = []
+    _signal.signal(_signal.SIGALRM, _over)
     try:
+        _signal.setitimer(_signal.ITIMER_REAL, limit)
         while part := posix.read(fd, 1048576):
             parts.append(part)
-    except OSError:
-        pass
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+    except (OSError, _Over):
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
     return b"".join(parts)
 
 
@@ -131,10 +148,21 @@ def seconds(words: list[str]) -> float:
             value = words[index + 1]
         if value:
             try:
-                return max(float(value) - 0.5, 0.3)
+                found = float(value)
             except ValueError:
                 break
+            # Not so for NaN, and for numbers beyond what the clock can count.
+            return max(found - 0.5, 0.3) if found < 1e6 else DEADLINE
     return DEADLINE
+
+
+def finish(answer: bytes, errors: bytes, code: int) -> None:
+    """End this process with an answer. It goes out first: nobody may read errors, which then hold us up for a moment."""
+    write_all(1, answer)
+    _signal.signal(_signal.SIGALRM, lambda *about: posix._exit(code))
+    _signal.setitimer(_signal.ITIMER_REAL, 0.5)
+    write_all(2, errors)
+    posix._exit(code)
 
 
 def end_with(reply: bytes) -> None:
@@ -144,9 +172,7 @@ def end_with(reply: bytes) -> None:
     if reply[:1] == b"+" and head:
         code, out, err = map(int, head.split())
         if len(body) == out + err:
-            write_all(2, body[out:])
-            write_all(1, body[:out])
-            posix._exit(code)
+            finish(body[:out], body[out:], code)
 
 
 def main() -> None:
@@ -155,8 +181,11 @@ def main() -> None:
     words = sys.argv[1:]
     environ = posix.environ
     # AtomCode of generation 1 writes nothing and never closes our standard input (``agents.atomcode``).
-    payload = b"" if b"ATOMCODE_HOOK_CONTEXT" in environ and "atomcode" in words else read_all(0)
-    end = begun + seconds(words)
+    limit = seconds(words)
+    payload = b""
+    if not (b"ATOMCODE_HOOK_CONTEXT" in environ and "atomcode" in words):
+        payload = read_all(0, limit / 2)
+    end = begun + limit
     path = place(environ)
     reply, why, sock = b"", "absent", None
     try:
