@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
 
-from agent_programs import CLAUDE, HERE, Home
-from scripted_hooks import TIMINGS
+from agent_programs import CLAUDE, HERE
+from agent_user import User
 
 from hookturn.agents.claude_code import hooks as claude
 
@@ -27,28 +26,13 @@ SUB = {
 }
 
 
-class User(Home):
+class ClaudeUser(User):
     """A user of Claude Code whose settings call the bridge, with hooks that answer as told."""
 
     def __init__(self, base):
-        super().__init__(base)
-        command = f"{self.bridge} {claude.NAME} --timeout 30"
-        handler = {"type": "command", "command": command, "timeout": 30}
+        super().__init__(base, CLAUDE)
         rows = [row.event for row in claude.EVENTS.values() if row.install]
-        self.write(".claude/settings.json", {"hooks": {event: [{"hooks": [handler]}] for event in rows}})
-        self.hooks(
-            "hooks:\n  - name: scripted\n    run: {module: scripted_hooks.py}\n"
-            f"    timings: [{', '.join(TIMINGS)}]\n"
-        )
-        shutil.copy(HERE / "scripted_hooks.py", base / "config")
-
-    def say(self, **answers):
-        """Let hooks answer: timing -> answer, or list of rules."""
-        rules = {
-            timing: answer if isinstance(answer, list) else [{"answer": answer}]
-            for timing, answer in answers.items()
-        }
-        (self.base / "config/answers.json").write_text(json.dumps(rules))
+        self.write(".claude/settings.json", {"hooks": self.handlers(rows)})
 
     def claude(self, script, **more):
         """Run Claude Code once."""
@@ -56,23 +40,10 @@ class User(Home):
         assert out.code == 0 or "error" in json.dumps(script), out.stderr
         return out
 
-    @property
-    def events(self):
-        """What the hooks saw."""
-        path = self.base / "config/events.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def of(self, timing):
-        return [event for event in self.events if event["timing"] == timing]
-
-    def ran(self, name="ran.txt"):
-        """Whether a file that a tool was to write is there."""
-        return (self.project / name).exists()
-
 
 @pytest.fixture
 def user(tmp_path):
-    return User(tmp_path)
+    return ClaudeUser(tmp_path)
 
 
 def test_a_session_is_seen_from_start_to_end(user):

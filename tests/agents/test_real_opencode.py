@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
 
-from agent_programs import HERE, OPENCODE, OPENCODE_CONFIG, Home
-from scripted_hooks import TIMINGS
+from agent_programs import OPENCODE, OPENCODE_CONFIG
+from agent_user import User
 
 from hookturn.agents.opencode import install
 
@@ -27,51 +26,25 @@ SUB = {
 }
 
 
-class User(Home):
+class OpencodeUser(User):
     """A user of opencode who installed the bridge, with hooks that answer as told."""
 
     def __init__(self, base, **config):
-        super().__init__(base)
+        super().__init__(base, OPENCODE)
         self.write(".config/opencode/opencode.json", {**OPENCODE_CONFIG, **config})
         folder = self.home / ".config/opencode/plugin"
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "hookturn", "bridge", "opencode", "--timeout", "60"]
         (folder / "hookturn.js").write_text(install.plugin(command, []))
-        self.hooks(
-            "hooks:\n  - name: scripted\n    run: {module: scripted_hooks.py}\n"
-            f"    timings: [{', '.join(TIMINGS)}]\n"
-        )
-        shutil.copy(HERE / "scripted_hooks.py", base / "config")
-
-    def say(self, **answers):
-        """Let hooks answer: timing -> answer, or list of rules."""
-        rules = {
-            timing: answer if isinstance(answer, list) else [{"answer": answer}]
-            for timing, answer in answers.items()
-        }
-        (self.base / "config/answers.json").write_text(json.dumps(rules))
 
     def opencode(self, script, **more):
         """Run opencode once."""
         return self.run(OPENCODE, script, limit=180, **more)
 
-    @property
-    def events(self):
-        """What the hooks saw."""
-        path = self.base / "config/events.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def of(self, timing):
-        return [event for event in self.events if event["timing"] == timing]
-
-    def ran(self, name="ran.txt"):
-        """Whether a file that a tool was to write is there."""
-        return (self.project / name).exists()
-
 
 @pytest.fixture
 def user(tmp_path):
-    return User(tmp_path)
+    return OpencodeUser(tmp_path)
 
 
 def test_a_session_is_seen_from_start_to_end(user):
@@ -189,7 +162,7 @@ def test_a_failed_call_has_its_end(user):
 
 
 def test_what_the_user_refuses_is_denied(tmp_path):
-    user = User(tmp_path, **ASKING)
+    user = OpencodeUser(tmp_path, **ASKING)
     user.opencode(
         [{"shell": "touch ran.txt"}, {"text": "Finished."}], argv=["run", "please do the task"]
     )  # nobody is there: opencode refuses
