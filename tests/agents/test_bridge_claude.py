@@ -232,6 +232,8 @@ def test_a_turn_that_the_models_words_ended_refuses_its_tools(agent, hooks):
 def test_an_ask_is_left_to_claude_code(agent, hooks):
     hooks.says["pre_tool_execution"] = Ask("It touches production.")
     assert decision(agent.tool()) == ("ask", "It touches production.")
+    # Where two of its files call us, the second call of the same id is told the same.
+    assert decision(agent.tool()) == ("ask", "It touches production.")
     assert hooks.of("on_permission_request")  # hooks are heard first
     hooks.events.clear()
     assert agent("PermissionRequest", tool_input=hooks_args()) == {}

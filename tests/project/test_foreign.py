@@ -259,3 +259,12 @@ def test_what_is_no_file_costs_only_itself(project, demo, what):
     assembled = project.assemble()
     assert project.fire(assembled=assembled).reason == "by user"
     assert [problem.cause.startswith("cannot be read") for problem in assembled.problems] == [True]
+
+
+def test_a_project_takes_nothing_back_that_the_user_wants_to_fail_closed(project, demo):
+    (demo / ".demo.json").write_text(hooks({"name": "one", "command": ["sh", "-c", "exit 3"]}))
+    project.user("dialects: {demo: {fail_closed: [one]}}\n")
+    assert project.fire().decision == "deny"
+    project.config("dialects: {demo: {loud: true, fail_closed: [other]}}\n")
+    project.trust()
+    assert project.fire().decision == "deny"

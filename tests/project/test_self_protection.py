@@ -23,6 +23,10 @@ FILES = [
     "hooks.toml",
     ".hooks.json",
     "role.yaml",
+    "home/.atomcode/hooks.json",
+    ".atomcode/plugins/hook_trust.json",
+    "plugins/x/hooks/hooks.json",
+    "rolebox/r/hooks/hookturn.mjs",
     "./a/../hookturn.yaml",
     ".CLAUDE/Settings.json",
 ]

@@ -510,6 +510,7 @@ class Lifecycle:
             return call
         call.args = freeze(stored["open"][call.call_id]["args"])
         call.decision = stored["open"][call.call_id].get("decision")
+        call.reason = stored["open"][call.call_id].get("reason", "")
         return call
 
     def _classify(self, agent_id: str, turn: Mapping[str, Any], call: Call, raw: Any) -> Steps[None]:
@@ -568,7 +569,7 @@ class Lifecycle:
             return
         if self.can_prompt:
             call.decision = "ask"
-            self._opened(turn["agent_id"], call.call_id, decision="ask")
+            self._opened(turn["agent_id"], call.call_id, decision="ask", reason=call.reason)
         else:
             reason = f"{out.reason} (asked by {out.by}, and there is nobody to ask)"
             vote = Vote("deny", out.by, reason)

@@ -123,7 +123,10 @@ def settings_of(survey: Survey) -> dict[str, Any]:
             else:
                 good = _options(model, path, value, {**dialect(name).SETTINGS, **COMMON})
                 if counts:
-                    found[name] = {**good, SAID_BY: layer}
+                    # No layer takes back what another wants to fail closed.
+                    before = found[name] if isinstance(found[name], dict) else {}
+                    closed = [*before.get("fail_closed", ()), *good.get("fail_closed", ())]
+                    found[name] = {**good, SAID_BY: layer, **({"fail_closed": closed} if closed else {})}
     return found
 
 

@@ -37,6 +37,10 @@ _NAMES = (
     r"\.windsurf/hooks\.json",
     r"hooks\.toml",
     r"\.hooks\.json",
+    r"\.atomcode/hooks\.json",
+    r"plugins/hook_trust\.json",
+    r"hooks/hooks\.json",
+    r"hooks/hookturn\.mjs",
     r"role\.yaml",
 )
 _PATH = re.compile(rf"(?:^|.*/)(?:{'|'.join(_NAMES)})/*", re.IGNORECASE | re.DOTALL)
