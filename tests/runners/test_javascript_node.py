@@ -167,7 +167,7 @@ def test_blocks(made):
     result = module.call("onSystemTransform", {"system": system})
     assert result.effects == (("inject", '["text","my-rules","gone","text"]'),)
     assert result.payload == {
-        "system": ["plain <my-rules> in text", "<my-rules>new</my-rules>", "by its tag inside"]
+        "system": ["plain <my-rules> in text", "<my-rules>new</my-rules>", "text by its tag inside"]
     }
 
 
