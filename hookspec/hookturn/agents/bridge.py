@@ -43,16 +43,20 @@ if TYPE_CHECKING:
 
         def given(self, environ: Mapping[str, str]) -> bytes | None:
             """Return the payload where the agent gives it by environment; None: it is on standard input."""
+            ...
 
         def caller(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
             """Return the name of the agent that really called: ``NAME``, or another that runs our entry, too."""
+            ...
 
         def has_entry(self, project: str, environ: Mapping[str, str]) -> bool:
             """Tell whether this agent's own configuration calls hookturn already (asked when it calls a
             foreign entry)."""
+            ...
 
         def event_name(self, payload: Mapping[str, Any]) -> str:
             """Return the payload's event name, or "" when it has none."""
+            ...
 
         def read(self, row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
             """Translate a payload.
@@ -60,12 +64,15 @@ if TYPE_CHECKING:
             Raises:
                 Malformed: when a field that the event cannot do without has a wrong type.
             """
+            ...
 
         def write(self, row: Row, moment: Moment, said: Said, environ: Mapping[str, str]) -> BridgeAnswer:
             """Translate what hooks said, fitted to ``row.can``. An empty ``stdout`` when there is nothing to say."""
+            ...
 
         def refusal(self, row: Row | None, reason: str) -> BridgeAnswer:
             """Return a refusal where nothing else is known; ``row`` is None when not even the event is."""
+            ...
 
 
 AGENTS = {

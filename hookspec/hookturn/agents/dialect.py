@@ -28,14 +28,17 @@ if TYPE_CHECKING:
 
         def at(self, path: Path = (), *, key: bool = False) -> tuple[int, int]:
             """Return line and column of a value, or of its key."""
+            ...
 
         def spoiled(self, path: Path) -> bool:
             """Tell whether the file itself is wrong there, which has been reported."""
+            ...
 
         def problem(
             self, path: Path, cause: str, remedy: str = "", *, key: bool = False, severity: str = "error"
         ) -> Any:
             """Return a problem at a place of the file."""
+            ...
 
     class Dialect(Protocol):
         """What a ``config`` module provides.
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
             self, project: str, environ: Mapping[str, str], settings: Mapping[str, Any]
         ) -> list[HookFile]:
             """Return where hook files may lie, in order of registration; those that are not there are passed over."""
+            ...
 
         def place(self, path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
             """Return a file that lies anywhere as one of this dialect's, or None when it is none.
@@ -63,12 +67,15 @@ if TYPE_CHECKING:
                 project: the folder of the project around it.
                 data: what it holds; empty for one that cannot be read.
             """
+            ...
 
         def read(self, file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading:
             """Return what one file declares. A bad entry costs only itself, and leaves a problem."""
+            ...
 
         def effective(self, entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:
             """Return the entries of all files that may count, each with why it does not count after all, or ""."""
+            ...
 
         def make(
             self,
@@ -83,15 +90,19 @@ if TYPE_CHECKING:
             Raises:
                 RegistrationError: when it certainly cannot run.
             """
+            ...
 
         def own_files(self, entry: HookEntry, project: str) -> list[str]:
             """Return the files that make out what an entry does: trust covers their content."""
+            ...
 
         def words_of(self, entry: HookEntry) -> str:
             """Return what an entry runs, for people: ``runs ./guard.sh at pre_tool_execution``."""
+            ...
 
         def wrongs(self, entry: HookEntry, project: str) -> list[Wrong]:
             """Return what is wrong with an entry here and now, for ``hookturn check``; runs nothing."""
+            ...
 
 
 class HookFile(Record):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
             Raises:
                 CannotInstall: when a file cannot be understood, or the request cannot be met.
             """
+            ...
 
 
 SECONDS = {

@@ -40,6 +40,17 @@ RULED = ("on_tool_call_start", "pre_tool_execution")
 """Timings at which permission rules count."""
 
 
+def memory_folder() -> Path:
+    """Return the folder in which bridges remember (not made yet).
+
+    Raises:
+        RuntimeError: when neither the environment nor the system knows a home.
+    """
+    from ..paths import state_root
+
+    return state_root() / "bridges"
+
+
 def one_line(text: str) -> str:
     """Return a text as one line of at most 2,000 characters."""
     return " ".join(text[:2000].split())

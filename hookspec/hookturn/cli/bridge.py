@@ -167,10 +167,10 @@ def _engine_for(place: Place, engines: list[Engine]) -> Engine:
 
 
 def _memory() -> Path | None:
-    from ..paths import state_root
+    from ..agents.memory import memory_folder
 
     try:
-        return state_root() / "bridges"
+        return memory_folder()
     except RuntimeError:  # neither the environment nor the system knows a home
         return None
 

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
         @property
         def agent(self) -> str:
             """The agent that called."""
+            ...
 
         @property
         def project(self) -> str:
             """The folder that its variable names, or ""."""
+            ...
 
         @property
         def cwd(self) -> str:
             """The session's folder."""
+            ...
 
         @property
         def environ(self) -> Mapping[str, str]:
             """The caller's environment."""
+            ...
 
 
 def meant(place: Called) -> tuple[str | None, Mapping[str, str]]:

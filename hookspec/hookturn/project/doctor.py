@@ -56,11 +56,10 @@ def installations(root: str, environ: Mapping[str, str], http: Any = None) -> li
     """
     from os.path import realpath
 
-    from ..agents.memory import last_calls
-    from ..paths import state_root
+    from ..agents.memory import last_calls, memory_folder
     from .installations import known
 
-    calls = last_calls(state_root() / "bridges", root)
+    calls = last_calls(memory_folder(), root)
     found = []
     for item in known():
         if item.project in ("", realpath(root)):
@@ -161,12 +160,11 @@ def trouble(root: str) -> list[dict[str, Any]]:
     import json
     from os.path import realpath
 
-    from ..agents.memory import TROUBLE
-    from ..paths import state_root
+    from ..agents.memory import TROUBLE, memory_folder
     from ..runners.module import read
 
     try:
-        lines = read(str(state_root() / "bridges" / TROUBLE), 10_000_000).splitlines()
+        lines = read(str(memory_folder() / TROUBLE), 10_000_000).splitlines()
     except (OSError, ValueError):
         return []
     rows = []

@@ -9,6 +9,7 @@ from ..spec.errors import did_you_mean
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from ..agents.installing import AgentInstall
 
@@ -31,8 +32,8 @@ def installer_of(agent: str) -> AgentInstall:
     if folder is None:
         near = did_you_mean(agent, AGENTS)
         raise UnknownAgent(f"unknown agent {agent!r}{near}. One of {', '.join(AGENTS)}.")
-    module: AgentInstall = import_module(f"hookturn.agents.{folder}.install")
-    return module
+    module: Any = import_module(f"hookturn.agents.{folder}.install")
+    return module  # type: ignore[no-any-return]
 
 
 def plan(

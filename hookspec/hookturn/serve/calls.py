@@ -9,6 +9,7 @@ from threading import Event, Lock
 from time import monotonic
 
 from ..agents.bridge import AGENTS, MARGIN, hooks_of
+from ..agents.memory import memory_folder
 from ..platform import starter
 from ..spec.record import freeze
 from .engines import Lease
@@ -16,7 +17,6 @@ from .engines import Lease
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
     from typing import Any
 
     from .engines import Engines
@@ -67,13 +67,6 @@ class Options:
         self.known = self.known and self.agent in AGENTS
 
 
-def memory() -> Path:
-    """Return the folder in which bridges remember what fails closed, the same as ``hookturn bridge`` uses."""
-    from ..paths import state_root
-
-    return state_root() / "bridges"
-
-
 def seconds(text: str) -> float | None:
     """Return a number of seconds, or None for what is none."""
     try:
@@ -115,7 +108,7 @@ class Calls:
             from ..agents import bridge
         self._bridge = bridge
         self._engines = engines
-        self._memory = memory()
+        self._memory = memory_folder()
         self._lock = Lock()
         self._sessions: OrderedDict[str, Mapping[str, str]] = OrderedDict()
         self._own: Mapping[str, str] = freeze(dict(os.environ))

@@ -13,8 +13,9 @@ import sys
 from contextlib import suppress
 from time import monotonic
 
+from ..agents.memory import memory_folder
 from . import start, thin
-from .calls import Options, memory
+from .calls import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _late(words: list[str], payload: bytes, end: float, sock: socket.socket, rep
     except OSError:
         cwd = os.sep
     policy = bridge.late(
-        options.agent, payload, environ=os.environ, cwd=cwd, event=options.event, memory=memory()
+        options.agent, payload, environ=os.environ, cwd=cwd, event=options.event, memory=memory_folder()
     )
     with suppress(OSError):
         while (left := end - monotonic()) > 0:

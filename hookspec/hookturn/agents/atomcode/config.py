@@ -284,7 +284,7 @@ def own_files(entry: HookEntry, project: str) -> list[str]:
     if not isinstance(entry.run, str):
         return command.files(entry, project)
     line = entry.run
-    folders = dict.fromkeys(("ATOMCODE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PWD"), project)
+    folders: dict[str, str] = dict.fromkeys(("ATOMCODE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PWD"), project)
     root = entry.extra.get("plugin_root")
     if root:
         folders.update(dict.fromkeys(("ATOMCODE_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), root))

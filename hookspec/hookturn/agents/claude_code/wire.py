@@ -143,6 +143,7 @@ def _exported(text: str, ctx: Any) -> list[Answer]:
     found: dict[str, str] = {}
     for line in text.splitlines():
         match = re.fullmatch(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", line)
+        words: list[str] = []
         try:
             words = shlex.split(match[2]) if match is not None else []
         except ValueError:  # an open quote
