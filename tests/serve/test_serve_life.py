@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import tempfile
 import time
 from pathlib import Path
 
@@ -39,9 +40,11 @@ def test_its_files_are_the_users_alone(home):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
-def test_a_long_state_folder_has_its_socket_elsewhere(home, tmp_path):
-    runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)
+def test_a_long_state_folder_has_its_socket_elsewhere(home, tmp_path, request):
+    # A short name: the test's own folder may be too long for a socket, too.
+    folder = tempfile.TemporaryDirectory(prefix="ht", dir="/tmp")
+    request.addfinalizer(folder.cleanup)
+    runtime = Path(folder.name)
     home.environ["HOOKTURN_STATE_DIR"] = str(tmp_path / ("x" * 150))
     home.environ["XDG_RUNTIME_DIR"] = str(runtime)
     status = home.serve()
