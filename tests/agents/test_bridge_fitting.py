@@ -180,7 +180,12 @@ def told(event, answer):
 
 
 @pytest.mark.parametrize(
-    ("event", "answer", "name", "key", "value"), CASES, ids=lambda value: repr(value)[:30]
+    ("event", "answer", "name", "key", "value"),
+    CASES,
+    ids=[
+        f"{type(answer).__name__} at {event.timing} {number}"
+        for number, (event, answer, *_) in enumerate(CASES)
+    ],
 )
 def test_explain_tells_what_the_agent_would_be_told(event, answer, name, key, value):
     item = next(item for item in told(event, answer) if item.event == name)

@@ -313,7 +313,7 @@ def test_an_address_behind_a_proxy_is_checked_when_it_is_sent_to():
         (b"HTTP/1.1 200", "the proxy closed the connection"),
         (silent, LATE),
     ],
-    ids=str,
+    ids=["407", "no status", "cut off", "silent"],
 )
 def test_a_proxy_that_does_not_work(serve, remote, answer, words):
     proxy = serve(answer)
