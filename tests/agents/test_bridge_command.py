@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -173,7 +174,7 @@ def test_no_traceback_whatever_comes(project, content):
 
 
 def test_no_standard_streams_at_all(project):
-    script = f"exec {sys.executable} -m hookturn bridge claude-code"
+    script = f"exec {shlex.quote(sys.executable)} -m hookturn bridge claude-code"
     for closed in ("<&-", "2>&-", "<&- 2>&-", ">&-", "<&- >&- 2>&-"):
         done = subprocess.run(
             ["sh", "-c", f"{script} {closed}"], input=json.dumps(payload(project)).encode(), capture_output=True,

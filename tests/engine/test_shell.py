@@ -573,3 +573,49 @@ def test_threads_may_split_at_once():
     for thread in threads:
         thread.join()
     assert not errors
+
+
+CRASHING = """
+from hookturn.engine.shell import split
+split("7U\\U00052c0c\\U0008d351'\\x1f\\U0010be09\\U00105e5c2\\u02f0\\u02f5\\u0199\\U000a8c70\\U0007d0b6\\u027d\\u01ba\\U00054cd6"
+      "\\U0004bde4\\U000eb355\\U00046b4c\\u0171\\U0006991aX\\u0196w\\x08\\U000fd29e\\u02e5\\U0003c734Y\\xee1\\U000ecd6b\\u018e\\u0108L"
+      "\\x0f)4\\U0004a54c:\\U000ecffdlE\\u0118\\xc2\\U0008efc9\\xc4\\u0286S\\u025a7\\U000d346d\\U000d9263\\U00088c0a\\u02e2\\x17v"
+      "\\U0002eb42=\\U00040d53\\u01c5b_\\u014d\\U0001dc77\\u0140\\U0003bf94'\\u023a\\u015a{\\U000e5b06\\U0010a47c\\x04")
+"""
+
+
+def test_no_character_crashes_the_parser():
+    """Its scanner reads beyond a table for characters above 255: two of three processes died of this text."""
+    import subprocess
+    import sys
+
+    for _ in range(5):
+        assert subprocess.run([sys.executable, "-c", CRASHING], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("écho 'ü'; rm é", ["écho 'ü'", "rm é"]),
+        ("é=1 rm x", ["é=1 rm x"]),
+        ("echo “a; rm b”", ["echo “a", "rm b”"]),
+    ],
+)
+def test_other_letters_are_letters_of_words(line, commands):
+    from hookturn.engine.shell import split
+
+    found = split(line)
+    assert [command.exact[0] for command in found.commands] == commands
+
+
+def test_a_dollar_before_another_letter_hides_nothing():
+    assert denied("echo $é; rm x")
+
+
+def test_a_heredoc_with_other_letters_behind_it_is_never_allowed():
+    """Bash goes on to the line ``ende é``; to the parser, any word of this length would end it."""
+    from hookturn.engine.shell import split
+
+    line = "cat <<é\nbody '\nü\n'\nrm x\né\nrm y"
+    assert not split(line).complete
+    assert denied(line, "rm y")

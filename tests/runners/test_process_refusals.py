@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -12,7 +13,7 @@ from hookturn.runners import command
 from hookturn.runners.entry import HookEntry
 from hookturn.runners.programs import start_failure
 
-READ = f'{sys.executable} -S -c \'import json, sys; print(json.load(sys.stdin)["event"]["args"]["command"])\''
+READ = f'{shlex.quote(sys.executable)} -S -c \'import json, sys; print(json.load(sys.stdin)["event"]["args"]["command"])\''
 
 
 def fire(folder, line, text):

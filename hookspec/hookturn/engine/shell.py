@@ -152,6 +152,8 @@ def _split(line: str, depth: int, result: Line) -> None:
     if depth > _DEPTH or len(line) > MAX_LENGTH:
         _cut(line, result)
         return
+    if not line.isascii() and _ODD_HEREDOC.search(line):
+        _cut(line, result)  # and what the parser finds besides
     try:
         tree = _Tree(line, result.until)
     except TimeoutError:
@@ -197,6 +199,12 @@ class _Redirections:
         self.scripts: list[str] = []  # what is written into the statement's standard input
 
 
+_AS_DOTS = bytes(range(128)) + b"." * 128
+
+_ODD_HEREDOC = re.compile(r"<<[^\n]*[^\x00-\x7f]")
+"""A heredoc whose end may hold more than ASCII: the parser, which sees dots, would end it at any such word."""
+
+
 class _Tree:
     """A parsed line.
 
@@ -211,7 +219,11 @@ class _Tree:
             import tree_sitter_bash
 
             parser = _parsers.bash = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-        data = self.data = line.encode("utf-8", "surrogatepass")
+        self.data = line.encode("utf-8", "surrogatepass")
+        # The grammar's scanner asks isdigit(3) and its like about any character, which reads beyond their
+        # table for those above 255 and may crash. To bash they are letters of a word and no names' letters,
+        # as dots are.
+        data = self.data if line.isascii() else self.data.translate(_AS_DOTS)
         try:
             tree = parser.parse(
                 lambda offset, point: data[offset:],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -291,7 +292,7 @@ class Home:
     @property
     def bridge(self):
         """The command that an agent's configuration calls."""
-        return f"{sys.executable} -m hookturn bridge"
+        return f"{shlex.quote(sys.executable)} -m hookturn bridge"
 
     def hooks(self, text):
         """Write the user's hookturn.yaml."""
