@@ -251,7 +251,7 @@ def test_a_call_that_was_never_decided_is_decided_by_the_next_process(make, seen
     kept = {}
 
     def keep(event):
-        folder = next(path for path in seen_folder.rglob("*.json") if b'"turns"' in path.read_bytes())
+        folder = next(seen_folder.rglob("session.jsonl"))
         kept[folder] = folder.read_bytes()
 
     engine = make(says("on_tool_call_start", keep), Dies())
@@ -331,8 +331,8 @@ def test_a_damaged_state_file_does_not_stop_the_session(tmp_path, seen):
         return Engine([seen], state_dir=tmp_path)
 
     make().attach("s").turn().begin()
-    for path in tmp_path.rglob("*.json"):
-        path.write_bytes(b'{"turns": {"": ')
+    for path in tmp_path.rglob("session.jsonl"):
+        path.write_bytes(b'{"turns": {"": \n')
     make().attach("s").submit("x")
     with make().attach("s").turn() as turn:
         turn.call_tool("x", {}, lambda: 1)
