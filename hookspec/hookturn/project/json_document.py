@@ -69,7 +69,8 @@ def read_json(content: bytes, file: str) -> Document:
     try:
         data = json.loads(plain, object_pairs_hook=pairs, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        return document.spoil_all(Lines(plain).at(error.pos), *_told(plain, error))
+        place, cause, remedy = _told(plain, error)
+        return document.spoil_all(Lines(plain).at(place), cause, remedy)
     except (ValueError, RecursionError) as error:
         cause = "nested too deep" if isinstance(error, RecursionError) else str(error)
         return document.spoil_all((1, 1), f"not JSON: {cause}", "Correct it there.")
@@ -99,15 +100,18 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")
 
 
-def _told(text: str, error: json.JSONDecodeError) -> tuple[str, str]:
-    """Return cause and remedy of a syntax error in plain words."""
-    before = text[: error.pos].rstrip()
-    if not before and error.pos >= len(text.rstrip()):
-        return "the file is empty", "Write {} at least."
-    after = text[error.pos :].lstrip()[:1]
-    if after in ("}", "]") and before.endswith(","):
-        return "a comma stands before the closing bracket", "Delete the comma."
-    return f"not JSON: {error.msg}", "Correct the JSON there."
+def _told(text: str, error: json.JSONDecodeError) -> tuple[int, str, str]:
+    """Return place, cause and remedy of a syntax error in plain words."""
+    place = error.pos
+    if text[place : place + 1] == "," and "trailing comma" in error.msg:  # Python 3.13 points at the comma
+        place += 1
+    before, after = text[:place].rstrip(), text[place:].lstrip()
+    if not before and not after:
+        return place, "the file is empty", "Write {} at least."
+    if after[:1] in ("}", "]") and before.endswith(","):
+        place = len(text) - len(after)
+        return place, "a comma stands before the closing bracket", "Delete the comma."
+    return place, f"not JSON: {error.msg}", "Correct the JSON there."
 
 
 def _small(value: Any, count: list[int], depth: int) -> bool:
