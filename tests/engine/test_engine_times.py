@@ -82,3 +82,17 @@ def test_nobody_looks_nothing_is_measured():
     with Engine(plugins=[Busy(), Silent()]) as engine:
         assert engine.fire(EVENT).times == ()
         assert [name for name, _ in engine.fire(EVENT, measure=True).times] == ["busy", "silent"]
+
+
+def test_a_hook_whose_answer_is_refused_has_one_time():
+    class Odd:
+        hookturn_name = "odd"
+
+        @hookimpl
+        async def pre_tool_execution(self):
+            return "no answer"
+
+    with Engine(plugins=[Odd(), Silent()]) as engine:
+        out = engine.fire(EVENT, measure=True)
+    assert [name for name, _ in out.times] == ["odd", "silent"]
+    assert [failure.hook for failure in out.failures] == ["odd"]

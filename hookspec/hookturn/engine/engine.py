@@ -655,9 +655,9 @@ class Engine:
                         answer = yield answer, None, limit
                 finally:
                     _nest.reset(token)
+                    if times is not None:
+                        times.append((step.name, perf_counter() - start))
                 elapsed = perf_counter() - start
-                if times is not None:
-                    times.append((step.name, elapsed))
                 micros = elapsed * 1e6 if measure else 0.0
                 if answer is not None:
                     fold.add(step, answer, micros)
@@ -674,8 +674,6 @@ class Engine:
                     )
             except (Exception, SystemExit) as error:
                 elapsed = perf_counter() - start
-                if times is not None:
-                    times.append((step.name, elapsed))
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
             if fold.question is not None:
                 yield from self._consult(fold)
