@@ -369,12 +369,7 @@ def grouped(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
             if groups[at]["hooks"][inner] != wanted[event]:
                 text = put(text, ("hooks", event, at, "hooks", inner), wanted[event])
         elif event in wanted:
-            group = {"matcher": "*", "hooks": [wanted[event]]}
-            text = put(
-                text,
-                ("hooks", event, len(groups)) if event in hooks else ("hooks", event),
-                group if event in hooks else [group],
-            )
+            text = _appended(text, hooks, event, {"matcher": "*", "hooks": [wanted[event]]})
         elif ours and gone == len(groups):
             text = cut(text, ("hooks", event))
     return _without_empty(text, hooks)
@@ -392,12 +387,7 @@ def listed(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
             if handlers[ours[0]] != wanted[event]:
                 text = put(text, ("hooks", event, ours[0]), wanted[event])
         elif event in wanted:
-            new = wanted[event]
-            text = put(
-                text,
-                ("hooks", event, len(handlers)) if event in hooks else ("hooks", event),
-                new if event in hooks else [new],
-            )
+            text = _appended(text, hooks, event, wanted[event])
         elif ours and len(ours) == len(handlers):
             text = cut(text, ("hooks", event))
     return _without_empty(text, hooks)
@@ -415,6 +405,13 @@ def named(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:
         if hooks.get(name) != entry:
             text = put(text, ("hooks", name), entry)
     return _without_empty(text, hooks)
+
+
+def _appended(text: str, hooks: Mapping[str, Any], event: str, item: Any) -> str:
+    """Return the text with an item at the end of an event's list, which is made where it is missing."""
+    if event in hooks:
+        return put(text, ("hooks", event, len(hooks[event])), item)
+    return put(text, ("hooks", event), [item])
 
 
 def _table(text: str, label: str) -> dict[str, Any]:

@@ -439,7 +439,7 @@ class Webhook:
             if not failed.again or tried > most:
                 raise NoAnswer(f"{source}: {failed}{tries}")
             # Full jitter. Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
-            wait = max(failed.pause, uniform(0, min(longest, pause * 2 ** (tried - 1))))  # noqa: S311
+            wait = max(failed.pause, uniform(0, min(longest, pause * 2 ** (tried - 1))))  # noqa: S311 - jitter, no secret
             if monotonic() + wait >= end:
                 raise NoAnswer(f"{source}: {failed}{tries}; no time is left for another try")
             if _sleep(wait, cancel):
@@ -537,7 +537,7 @@ class Webhook:
         if not failed.again or tried > most:
             return None
         backoff = min(LONGEST_SPOOL_BACKOFF, SPOOL_BACKOFF * 2 ** min(tried - 1, 20))
-        return max(failed.pause, uniform(0, backoff))  # noqa: S311
+        return max(failed.pause, uniform(0, backoff))  # noqa: S311 - jitter, no secret
 
 
 def default_state_dir(project_dir: str) -> str:

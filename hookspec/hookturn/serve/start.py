@@ -109,31 +109,12 @@ def _spawn(path: str, lock: int, idle: float | None) -> int:
     try:
         nothing = os.open(os.devnull, os.O_RDWR | platform.O_CLOEXEC)
         try:
-            # Numbers of ours must not be overwritten by those that come before them in the list.
-            high = [_above(fd) for fd in (nothing, log, lock)]
-            try:
-                actions = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in _targets(high)]
-                return os.posix_spawn(
-                    sys.executable, argv, base_environment(os.environ), file_actions=actions, setsid=True
-                )
-            finally:
-                for fd in high:
-                    os.close(fd)
+            fds = {0: nothing, 1: log, 2: log, LOCK_FD: lock}
+            return platform.spawn(sys.executable, argv, base_environment(os.environ), fds)
         finally:
             os.close(nothing)
     finally:
         os.close(log)
-
-
-def _above(fd: int) -> int:
-    from fcntl import F_DUPFD_CLOEXEC, fcntl
-
-    return fcntl(fd, F_DUPFD_CLOEXEC, 10)
-
-
-def _targets(high: list[int]) -> list[tuple[int, int]]:
-    nothing, log, lock = high
-    return [(nothing, 0), (log, 1), (log, 2), (lock, LOCK_FD)]
 
 
 def _hookturn() -> list[str]:
