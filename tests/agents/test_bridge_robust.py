@@ -217,7 +217,7 @@ def test_any_payload_gets_a_valid_answer(payload, guard, tmp_path_factory):
     engine = Engine(caller.plugins)
     answer = caller(payload, engine_for=lambda place: engine, memory=None)
     event = payload.get("hook_event_name")
-    if isinstance(event, str):
+    if event and isinstance(event, str):
         said = check(event, answer)
         if event == "PreToolUse" and not guard:
             assert denies(answer) is False
