@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .composition import Composition
     from .fold import Vote
     from .lifecycle import Fire
+    from .manager import Manager
     from .session import Session
     from .session_state import SessionState
 
@@ -304,6 +305,12 @@ class Engine:
     def plugins(self) -> list[Plugin]:
         """The registered plugins in order."""
         return list(self.registry.plugins.values())
+
+    @property
+    def manager(self) -> Manager:
+        """pluggy's own manager, with every spec and plugin, to look at; register plugins with the engine."""
+        with self._lock:
+            return self.registry.manager
 
     def plan(self, timing: str) -> Plan | None:
         """Return the plan of a timing; None when no hook implements it.
