@@ -6,14 +6,20 @@ It knows nothing of what is in them.
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import contextmanager
 
-from hookturn.paths import FileLock, hookturn_dir, open_private, private_dir, refuse_links
+from hookturn.paths import FileLock, hookturn_folder, open_private, private_folder, refuse_links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
+else:
+    # The module that sqlite3 is made of: an agent that runs us at each call need not wait for adapters of dates.
+    try:
+        import _sqlite3 as sqlite3
+    except ImportError:  # another Python than CPython
+        import sqlite3
 
 BUSY_SECONDS = 2.0
 """How long other processes are waited for; the agent waits as well."""
@@ -43,9 +49,9 @@ class Database:
         self.kept = ""
         folder = os.path.dirname(path)
         if folder == os.path.join(os.path.abspath(base), ".hookturn"):
-            hookturn_dir(base)
+            hookturn_folder(base)
         elif not os.path.isdir(folder):
-            private_dir(folder, base=base if os.path.isdir(base) else None)
+            private_folder(folder, base=base if os.path.isdir(base) else None)
         outside = os.path.relpath(path, base).startswith(os.pardir)
         refuse_links(path, base=None if outside else base)
         self._owner = os.getpid()

@@ -48,9 +48,9 @@ def session_name(session_id: str) -> str:
 
 def state_folder(project: str) -> str:
     """Return the project's folder in the user's state folder; it may not exist yet."""
-    from hookturn.paths import project_hash, state_root
+    from hookturn import paths
 
-    return os.path.join(state_root(), "projects", project_hash(project))
+    return os.path.join(paths.state_folder(), "projects", paths.project_hash(project))
 
 
 def project_key(project: str, *, dry_run: bool) -> bytes:

@@ -5,8 +5,6 @@ Many processes and threads may add at once: each adds its counts in one short tr
 
 from __future__ import annotations
 
-from json import dumps
-
 from ..database import Database, sqlite_text
 
 TYPE_CHECKING = False
@@ -142,6 +140,14 @@ def _name(text: str) -> str:
     return sqlite_text(redact(text))
 
 
+def _list(names: list[str] | None) -> str:
+    if not names:
+        return "[]"
+    from json import dumps
+
+    return dumps(names)
+
+
 def _add(connection: sqlite3.Connection, turn: Figures) -> None:
     key = (_name(turn.session_id), _name(turn.agent_id), turn.turn)
     # A session's turn may have been counted by several processes: its own total is right. A sub-agent may
@@ -155,7 +161,7 @@ def _add(connection: sqlite3.Connection, turn: Figures) -> None:
             turn.replies, turn.injections, turn.warnings, turn.failures, turn.continued,
             sum(fires for fires, _ in turn.timings.values()),
             sum(micros for _, micros in turn.timings.values()) / 1e6,
-            dumps(turn.edited or []), turn.responses, turn.model_seconds,
+            _list(turn.edited), turn.responses, turn.model_seconds,
         ),
     )  # fmt: skip
     if turn.usage is not None and not turn.agent_id:

@@ -16,7 +16,6 @@ from .output import complain, diagnose, hand_over, hooks_at_work, prepare
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
     from typing import Any
 
     from ..agents.bridge import BridgeAnswer, Place
@@ -166,7 +165,7 @@ def _engine_for(place: Place, engines: list[Engine]) -> Engine:
     return assembled.engine
 
 
-def _memory() -> Path | None:
+def _memory() -> str | None:
     from ..agents.memory import memory_folder
 
     try:

@@ -162,10 +162,6 @@ class Engine:
         self.output_dir = str(output_dir) if output_dir else ""
         self.dry_run = dry_run
         self.threaded = threaded
-        if state_dir is not None:
-            from pathlib import Path
-
-            state_dir = Path(state_dir)
         self.stores = Stores(state_dir)
         self.failed: list[RegistrationError] = []
         """Plugins that were refused or failed to load, with name, cause and remedy."""

@@ -166,7 +166,7 @@ def find(
 
     layers: list[Layer] = []
     problems: list[Problem] = []
-    managed = os.fspath(paths.managed_config())
+    managed = paths.MANAGED_CONFIG
     why = not_managed(managed)
     layer = _load("managed", managed, managed, problems)
     if layer is not None:
@@ -183,7 +183,7 @@ def find(
                 )
             )
         layers.append(layer)
-    user = os.path.join(paths.config_root(), "hookturn.yaml")
+    user = os.path.join(paths.config_folder(), "hookturn.yaml")
     layer = _load("user", user, user, problems)
     if layer is not None:
         why = not_users(user)
@@ -279,11 +279,10 @@ def _load(
 
 def read_cached_yaml(content: bytes, label: str) -> Document:
     """Read YAML, or take what was read of the same bytes before: PyYAML alone takes a Python start's time."""
-    from hashlib import sha256
-
+    from ..quick import sha256_hex
     from . import cache
 
-    key = f"{CACHED_FORM}:{sha256(content).hexdigest()}"
+    key = f"{CACHED_FORM}:{sha256_hex(content)}"
     stored = cache.load("yaml", key)
     if stored is not None:
         try:

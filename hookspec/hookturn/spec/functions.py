@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ROUTINES = (FunctionType, MethodType, BuiltinFunctionType)
-_NOTES = frozenset({"hookturn_impl", OPTIONS})
-_STARS = 0x04 | 0x08  # inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
+_NOTES = frozenset({"hookturn_impl", OPTIONS, "Config"})
+_STAR = 0x04  # inspect.CO_VARARGS
+_STARS = _STAR | 0x08  # inspect.CO_VARKEYWORDS
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 
 
@@ -60,6 +61,23 @@ def positional(function: Any) -> tuple[str, ...] | None:
     if inner is function:
         return names
     return names[1:] if names else None
+
+
+def takes_argument(function: Any) -> bool:
+    """Tell whether a function or class takes a positional argument."""
+    inner = plain(function)
+    if inner is not None:
+        code = inner.__code__
+        return code.co_argcount > (inner is not function) or bool(code.co_flags & _STAR)
+    import inspect
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # builtins without a signature
+        return False
+    return any(
+        one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL) for one in parameters
+    )
 
 
 def is_coroutine_function(function: Any) -> bool:
