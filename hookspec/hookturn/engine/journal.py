@@ -52,8 +52,8 @@ class Journal:
     """
 
     def __init__(self, path: str | PathLike[str], base: str | PathLike[str]) -> None:
-        self._name = os.fspath(path)
-        self._stem = os.path.splitext(self._name)[0]
+        self.path = os.fspath(path)
+        self._stem = os.path.splitext(self.path)[0]
         self._base = base
         self._threads = RLock()
         self._depth = 0  # how often the holding thread entered
@@ -135,7 +135,7 @@ class Journal:
         Lines are whole or do not count, so reading needs no lock.
         """
         try:
-            found = os.stat(self._name)
+            found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             self._close_file()
             return False
@@ -165,7 +165,7 @@ class Journal:
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             # Whole lines are right, so this file was damaged by other means; keep it for a look.
             self._close_file()
-            os.replace(self._name, f"{self._stem}.damaged")
+            os.replace(self.path, f"{self._stem}.damaged")
             return
         self._end += whole
         self._small = None
@@ -186,7 +186,7 @@ class Journal:
             if self._pid != os.getpid():
                 self._close()
             if self._lock_fd < 0:
-                private_folder(os.path.dirname(self._name), base=self._base)
+                private_folder(os.path.dirname(self.path), base=self._base)
                 self._lock_fd = open_private(f"{self._stem}.lock", os.O_RDWR | os.O_CREAT, base=self._base)
                 self._pid = os.getpid()
                 _used(self)
@@ -221,7 +221,7 @@ class Journal:
             parts.append(f'"changes":{_encode(self._changes)}')
         if not parts:
             if time() - os.fstat(self._fd).st_mtime > FRESH:
-                os.utime(self._name)
+                os.utime(self.path)
             return
         if self._end > self._rewrite and self._rewritten():
             return
@@ -243,7 +243,7 @@ class Journal:
             return False
         data = self._data
         try:
-            write_private(self._name, line, base=self._base)
+            write_private(self.path, line, base=self._base)
         except OSError:  # no room, or (on Windows) somebody has it open: it may wait
             self._rewrite = 2 * self._end
             return False
@@ -255,7 +255,7 @@ class Journal:
     # -- the opened file ------------------------------------------------------------------------
 
     def _open(self, flags: int) -> None:
-        self._fd = open_private(self._name, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+        self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND | flags, base=self._base)
         found = os.fstat(self._fd)
         self._id = found.st_dev, found.st_ino
         self._pid = os.getpid()
