@@ -483,6 +483,8 @@ shellish = st.lists(
 
 
 def test_a_shell_that_is_given_an_empty_script():
+    from hookturn.engine.shell import split
+
     line = split("bash -c bash -c &&")
     assert not line.complete
     assert any("bash -c bash -c" in command.forms for command in line.commands)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from os.path import join
 from time import monotonic
-from weakref import WeakKeyDictionary
 
 from ..paths import (
     open_private,
@@ -43,7 +42,6 @@ LASTING = 1.0
 """Seconds in which a call of the same event of an engine that stays is not noted again."""
 
 _MOST_NOTED = 256
-_noted: WeakKeyDictionary[Engine, dict[tuple[str, ...], float]] = WeakKeyDictionary()
 
 
 RULED = ("on_tool_call_start", "pre_tool_execution")
@@ -103,7 +101,7 @@ def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engi
     """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``)."""
     import os
 
-    noted = _noted.setdefault(engine, {})
+    noted = engine.noted
     key = (os.fspath(memory), place.agent, place.project or place.cwd, event)
     now = monotonic()
     if now - noted.get(key, -LASTING) < LASTING:

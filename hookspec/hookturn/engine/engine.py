@@ -165,6 +165,8 @@ class Engine:
         self.stores = Stores(state_dir)
         self.failed: list[RegistrationError] = []
         """Plugins that were refused or failed to load, with name, cause and remedy."""
+        self.noted: dict[tuple[str, ...], float] = {}
+        """For callers: when they noted what about this engine (``agents.memory``)."""
         self.closed = False
         self._plans: dict[str, Plan | None] = {}
         # Plans that the hot loop of ``fire`` may use as they are; False for timings without hooks.

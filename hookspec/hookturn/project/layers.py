@@ -10,7 +10,7 @@ the user trusts it is decided in ``assemble``.
 
 from __future__ import annotations
 
-from .document import MAX_BYTES, Document, read_toml, read_yaml
+from .document import MAX_BYTES, Document
 from .problems import Problem
 
 TYPE_CHECKING = False
@@ -128,7 +128,11 @@ def _is_root(folder: str) -> bool:
         return True
     table = os.path.join(folder, TABLE)
     content, _ = _read(table) if os.path.isfile(table) else (None, "")
-    return content is not None and read_toml(content, TABLE) is not None
+    if content is None:
+        return False
+    from .toml_document import read_toml
+
+    return read_toml(content, TABLE) is not None
 
 
 def _read(path: str) -> tuple[bytes | None, str]:
@@ -269,7 +273,13 @@ def _load(
                 document.broken = True
                 return Layer(name, path, label, document)
         return None
-    found = read_toml(content, label) if path.endswith(".toml") else read_cached_yaml(content, label)
+    found: Document | None
+    if path.endswith(".toml"):
+        from .toml_document import read_toml
+
+        found = read_toml(content, label)
+    else:
+        found = read_cached_yaml(content, label)
     if found is None:
         if must_exist:
             problems.append(Problem(label, 0, 0, "", "has no [tool.hookturn] table", "Name another file."))
@@ -289,6 +299,8 @@ def read_cached_yaml(content: bytes, label: str) -> Document:
             return Document.from_json(label, stored)
         except (KeyError, TypeError, ValueError):
             stored = None  # damaged: read the file itself
+    from .yaml_document import read_yaml
+
     document = read_yaml(content, label)
     if not document.problems and len(content) > 0:
         cache.store("yaml", key, document.to_json())

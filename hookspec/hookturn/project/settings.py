@@ -183,11 +183,13 @@ def _hints(owner: Any) -> dict[str, Any]:
     try:
         found = typing.get_type_hints(owner, include_extras=False)
     except Exception:
-        # One name that only type checkers import must not cost the other annotations; typing's are known.
+        from ..redact import Secret
+
+        # One name that only type checkers import must not cost the other annotations; these are known.
         for cls in reversed(getattr(owner, "__mro__", (owner,))):
             module = sys.modules.get(getattr(cls, "__module__", ""))
             for name, hint in getattr(cls, "__annotations__", {}).items():
-                scope = {**vars(typing), **(vars(module) if module else {})}
+                scope = {**vars(typing), "Secret": Secret, **(vars(module) if module else {})}
                 found[name] = _resolved(hint, scope, dict(getattr(cls, "__dict__", {})))
     return {
         name: hint

@@ -32,6 +32,7 @@ OBJECTS = ("plugin", "hook")
 LIFECYCLE = ("on_load", "on_dispose")
 
 _loaded = 0
+_plugins: dict[str, object] = {}  # module -> reference to the plugin that it goes with
 
 
 def read(path: str, limit: int = MAX_BYTES) -> bytes:
@@ -233,9 +234,13 @@ def _plugin_line(module: ModuleType, known: tuple[str, ...]) -> str:
 def _forget_with(plugin: Configured, name: str) -> None:
     """Let the module go with its plugin."""
     import sys
-    from weakref import finalize
+    from _weakref import ref  # weakref itself brings more than a call of an agent needs
 
-    finalize(plugin, sys.modules.pop, name, None)
+    def forget(_: object) -> None:
+        sys.modules.pop(name, None)
+        del _plugins[name]
+
+    _plugins[name] = ref(plugin, forget)
 
 
 def _instance(entry: HookEntry, target: Any, config: Mapping[str, Any] | None) -> Any:
