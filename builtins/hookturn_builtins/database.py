@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from hookturn.paths import FileLock, hookturn_folder, open_private, private_folder, refuse_links
+from hookturn.paths import FileLock, open_private
+
+from .places import BUSY_SECONDS, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +22,6 @@ else:
         import _sqlite3 as sqlite3
     except ImportError:  # another Python than CPython
         import sqlite3
-
-BUSY_SECONDS = 2.0
-"""How long other processes are waited for; the agent waits as well."""
 
 
 class NewerFileError(sqlite3.DatabaseError):
@@ -47,13 +46,7 @@ class Database:
     def __init__(self, path: str, base: str, versions: Sequence[str]) -> None:
         self.path = path
         self.kept = ""
-        folder = os.path.dirname(path)
-        if folder == os.path.join(os.path.abspath(base), ".hookturn"):
-            hookturn_folder(base)
-        elif not os.path.isdir(folder):
-            private_folder(folder, base=base if os.path.isdir(base) else None)
-        outside = os.path.relpath(path, base).startswith(os.pardir)
-        refuse_links(path, base=None if outside else base)
+        make_folder(path, base)
         self._owner = os.getpid()
         # Only one process makes or migrates the file: switching a new one to WAL would fail the others.
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS):

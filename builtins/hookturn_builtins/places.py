@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     Place = tuple[str, str]
 
 
+BUSY_SECONDS = 2.0
+"""How long other processes are waited for; the agent waits as well."""
+
 TRIED = "hookturn-fire"
 """Host of events that `hookturn fire` sends without a session: they belong to no session's figures or report."""
 
@@ -29,6 +32,27 @@ def place(path: str, event: Event, ctx: Context) -> Place:
         return os.path.abspath(os.path.join(base, os.path.basename(path))), base
     base = ctx.project_dir
     return os.path.abspath(os.path.join(base, path)), base
+
+
+def make_folder(path: str, base: str) -> None:
+    """Make the folder of a file that is about to be opened, and check the way there.
+
+    Parameters:
+        path: the file.
+        base: a folder that is trusted as it is; nothing below it may be a symbolic link.
+
+    Raises:
+        OSError: when it cannot be made, or leads where it must not.
+    """
+    from hookturn.paths import hookturn_folder, private_folder, refuse_links
+
+    folder = os.path.dirname(path)
+    if folder == os.path.join(os.path.abspath(base), ".hookturn"):
+        hookturn_folder(base)
+    elif not os.path.isdir(folder):
+        private_folder(folder, base=base if os.path.isdir(base) else None)
+    outside = os.path.relpath(path, base).startswith(os.pardir)
+    refuse_links(path, base=None if outside else base)
 
 
 def session_name(session_id: str) -> str:

@@ -6,6 +6,7 @@ Many processes and threads may add at once: each adds its counts in one short tr
 from __future__ import annotations
 
 from ..database import Database, sqlite_text
+from . import spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class Store:
     """
 
     def __init__(self, path: str, base: str) -> None:
+        self._path = path
         self._database = Database(path, base, VERSIONS)
         self.kept = self._database.kept
 
@@ -125,8 +127,11 @@ class Store:
             sqlite3.Error: when it cannot be written; nothing of it is then stored.
         """
         with self._database.transaction() as connection:
+            # First what processes of one call left: a turn's totals count, and come last.
+            counted = spool.take(self._path, connection, _add)
             for turn in turns:
                 _add(connection, turn)
+        spool.drop(counted)
 
     def close(self) -> None:
         """Close the file."""
