@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from hookturn.paths import FileLock, open_private, write_all
+from hookturn.paths import FileLock, UnsafePathError, open_private, write_all
 from hookturn.quick import dumps, loads
 
 from ..places import BUSY_SECONDS, make_folder
@@ -87,11 +87,16 @@ def take(
         name = os.path.basename(file)
         if not connection.execute("INSERT OR IGNORE INTO taken VALUES (?)", (name,)).rowcount:
             continue  # who counted it was killed before it could go
-        with open(open_private(file), "rb") as opened:
-            for line in opened.read().split(b"\n"):
-                turn = _read(line)
-                if turn is not None:
-                    _count(connection, turn, add)
+        try:
+            opened = open(open_private(file), "rb")
+        except UnsafePathError:  # a link: none of ours
+            continue
+        with opened:
+            lines = opened.read(2 * MOST).split(b"\n")
+        for line in lines:
+            turn = _read(line)
+            if turn is not None:
+                _count(connection, turn, add)
     return files
 
 
