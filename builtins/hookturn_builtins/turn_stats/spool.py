@@ -88,10 +88,10 @@ def take(
         if not connection.execute("INSERT OR IGNORE INTO taken VALUES (?)", (name,)).rowcount:
             continue  # who counted it was killed before it could go
         try:
-            opened = open(open_private(file), "rb")
+            fd = open_private(file)
         except UnsafePathError:  # a link: none of ours
             continue
-        with opened:
+        with open(fd, "rb") as opened:
             lines = opened.read(2 * MOST).split(b"\n")
         for line in lines:
             turn = _read(line)
