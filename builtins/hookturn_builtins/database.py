@@ -6,17 +6,22 @@ It knows nothing of what is in them.
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import contextmanager
 
-from hookturn.paths import FileLock, hookturn_dir, open_private, private_dir, refuse_links
+from hookturn.paths import FileLock, open_private
+
+from .places import BUSY_SECONDS, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
-
-BUSY_SECONDS = 2.0
-"""How long other processes are waited for; the agent waits as well."""
+else:
+    # The module that sqlite3 is made of: an agent that runs us at each call need not wait for adapters of dates.
+    try:
+        import _sqlite3 as sqlite3
+    except ImportError:  # another Python than CPython
+        import sqlite3
 
 
 class NewerFileError(sqlite3.DatabaseError):
@@ -41,13 +46,7 @@ class Database:
     def __init__(self, path: str, base: str, versions: Sequence[str]) -> None:
         self.path = path
         self.kept = ""
-        folder = os.path.dirname(path)
-        if folder == os.path.join(os.path.abspath(base), ".hookturn"):
-            hookturn_dir(base)
-        elif not os.path.isdir(folder):
-            private_dir(folder, base=base if os.path.isdir(base) else None)
-        outside = os.path.relpath(path, base).startswith(os.pardir)
-        refuse_links(path, base=None if outside else base)
+        make_folder(path, base)
         self._owner = os.getpid()
         # Only one process makes or migrates the file: switching a new one to WAL would fail the others.
         with FileLock(f"{path}.lock", timeout=BUSY_SECONDS):

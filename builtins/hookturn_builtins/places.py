@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     Place = tuple[str, str]
 
 
+BUSY_SECONDS = 2.0
+"""How long other processes are waited for; the agent waits as well."""
+
 TRIED = "hookturn-fire"
 """Host of events that `hookturn fire` sends without a session: they belong to no session's figures or report."""
 
@@ -31,6 +34,27 @@ def place(path: str, event: Event, ctx: Context) -> Place:
     return os.path.abspath(os.path.join(base, path)), base
 
 
+def make_folder(path: str, base: str) -> None:
+    """Make the folder of a file that is about to be opened, and check the way there.
+
+    Parameters:
+        path: the file.
+        base: a folder that is trusted as it is; nothing below it may be a symbolic link.
+
+    Raises:
+        OSError: when it cannot be made, or leads where it must not.
+    """
+    from hookturn.paths import hookturn_folder, private_folder, refuse_links
+
+    folder = os.path.dirname(path)
+    if folder == os.path.join(os.path.abspath(base), ".hookturn"):
+        hookturn_folder(base)
+    elif not os.path.isdir(folder):
+        private_folder(folder, base=base if os.path.isdir(base) else None)
+    outside = os.path.relpath(path, base).startswith(os.pardir)
+    refuse_links(path, base=None if outside else base)
+
+
 def session_name(session_id: str) -> str:
     """Return the id of a session or an agent as it is stored, also in names of files: one with a secret is hashed.
 
@@ -48,9 +72,9 @@ def session_name(session_id: str) -> str:
 
 def state_folder(project: str) -> str:
     """Return the project's folder in the user's state folder; it may not exist yet."""
-    from hookturn.paths import project_hash, state_root
+    from hookturn import paths
 
-    return os.path.join(state_root(), "projects", project_hash(project))
+    return os.path.join(paths.state_folder(), "projects", paths.project_hash(project))
 
 
 def project_key(project: str, *, dry_run: bool) -> bytes:

@@ -11,6 +11,7 @@ import stat
 from errno import ELOOP, ENXIO
 
 from . import platform
+from .quick import sha256_hex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def safe_component(text: str) -> str:
         and not _is_hashed(text)
     ):
         return text
-    from hashlib import sha256
-
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    digest = sha256_hex(text.encode("utf-8", "surrogatepass"))[:_DIGEST]
     prefix = "".join(c if c in _PLAIN else "_" for c in text[:_PREFIX]).strip(".")
     # The letter in front keeps "CON" and friends from being the component's first word.
     return f"x-{prefix}-x{digest}"
@@ -152,6 +151,14 @@ def _absolute(path: str | os.PathLike[str], base: str | os.PathLike[str] | None)
 
 
 def private_dir(path: str | os.PathLike[str], *, base: str | os.PathLike[str] | None = None) -> Path:
+    """Do what ``private_folder`` does, and return the folder as a Path."""
+    from pathlib import Path
+
+    return Path(private_folder(path, base=base))
+
+
+# Functions that give a text and not a Path are for what an agent waits for: importing pathlib is a third of a start.
+def private_folder(path: str | os.PathLike[str], *, base: str | os.PathLike[str] | None = None) -> str:
     """Make a folder that only the user may enter (0700), with the folders above it, and return it.
 
     Parameters:
@@ -163,8 +170,6 @@ def private_dir(path: str | os.PathLike[str], *, base: str | os.PathLike[str] | 
         UnsafePathError: when a component below the base is a symbolic link or belongs to another user.
         OSError: when the folder cannot be made.
     """
-    from pathlib import Path
-
     text, root = _absolute(path, base)
     _check_below(root, text)
     missing = []
@@ -193,7 +198,7 @@ def private_dir(path: str | os.PathLike[str], *, base: str | os.PathLike[str] | 
                 raise UnsafePathError(
                     text, f"is writable by everybody and cannot be closed: {error}"
                 ) from None
-    return Path(text)
+    return text
 
 
 def open_private(
@@ -283,6 +288,20 @@ def write_private(
 
 
 def state_root() -> Path:
+    """Return ``state_folder`` as a Path."""
+    from pathlib import Path
+
+    return Path(state_folder())
+
+
+def config_root() -> Path:
+    """Return ``config_folder`` as a Path."""
+    from pathlib import Path
+
+    return Path(config_folder())
+
+
+def state_folder() -> str:
     """Return the user's state folder of hookturn (not made yet): ``HOOKTURN_STATE_DIR``, else the system's place.
 
     Source: https://specifications.freedesktop.org/basedir-spec/ ($XDG_STATE_HOME), by platformdirs elsewhere.
@@ -290,20 +309,19 @@ def state_root() -> Path:
     return _root("HOOKTURN_STATE_DIR", "user_state_dir")
 
 
-def config_root() -> Path:
+def config_folder() -> str:
     """Return the user's configuration folder of hookturn: ``HOOKTURN_CONFIG_DIR``, else the system's place."""
     return _root("HOOKTURN_CONFIG_DIR", "user_config_dir")
 
 
-def _root(variable: str, function: str) -> Path:
-    from pathlib import Path
-
+def _root(variable: str, function: str) -> str:
     chosen = os.environ.get(variable)
     if chosen:
-        return Path(os.path.abspath(os.path.expanduser(chosen)))
+        return os.path.abspath(os.path.expanduser(chosen))
     import platformdirs
 
-    return Path(getattr(platformdirs, function)("hookturn", appauthor=False))
+    place: str = getattr(platformdirs, function)("hookturn", appauthor=False)
+    return place
 
 
 def managed_config() -> Path:
@@ -315,19 +333,24 @@ def managed_config() -> Path:
 
 def project_hash(path: str | os.PathLike[str]) -> str:
     """Return a name for a project's folder, the same for every way that leads there: 32 hexadecimal digits."""
-    from hashlib import sha256
-
-    return sha256(os.fsencode(os.path.normcase(os.path.realpath(path)))).hexdigest()[:32]
+    return sha256_hex(os.fsencode(os.path.normcase(os.path.realpath(path))))[:32]
 
 
 def hookturn_dir(project: str | os.PathLike[str]) -> Path:
+    """Do what ``hookturn_folder`` does, and return the folder as a Path."""
+    from pathlib import Path
+
+    return Path(hookturn_folder(project))
+
+
+def hookturn_folder(project: str | os.PathLike[str]) -> str:
     """Make the project's ``.hookturn`` folder (0700, with a ``.gitignore`` of its own) and return it.
 
     Raises:
         UnsafePathError: when it is a symbolic link or belongs to another user.
         OSError: when it cannot be made.
     """
-    folder = private_dir(os.path.join(project, ".hookturn"))
+    folder = private_folder(os.path.join(project, ".hookturn"))
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.lexists(ignore):
         write_private(ignore, GITIGNORE)

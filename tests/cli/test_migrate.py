@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hookturn.cli import main
-from hookturn.project.document import _parse_toml
+from hookturn.project.toml_document import _parse_toml
 
 TOML = """
 [[hooks]]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from hookturn.agents.rolebox import roles
-from hookturn.project.document import read_toml, read_yaml
 from hookturn.project.model import normal, read_hooks, read_model
 from hookturn.project.settings import build, config_of
+from hookturn.project.toml_document import read_toml
+from hookturn.project.yaml_document import read_yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hookturn.engine.state import OWN_AREA, Stores
@@ -33,9 +35,9 @@ def test_a_change_that_fails_changes_nothing(tmp_path):
 def test_a_folder_that_went_away_meanwhile(tmp_path):
     one, _ = two(tmp_path)
     one.set("n", 1)
-    for path in one.path.parent.iterdir():
+    for path in Path(one.path).parent.iterdir():
         path.unlink()
-    one.path.parent.rmdir()
+    Path(one.path).parent.rmdir()
     assert one.get("n") is None
     one.set("m", 2)
     assert (one.get("n"), one.get("m")) == (None, 2)

@@ -101,15 +101,15 @@ def test_a_line_without_its_end_never_happened(tmp_path):
     begin(one)
     with one as data:
         data["turn"] = 7
-    good = one.path.read_bytes()
-    with one.path.open("ab") as file:
+    good = Path(one.path).read_bytes()
+    with Path(one.path).open("ab") as file:
         file.write(b'{"state":{"turn":8}}')
     assert one.get("turn") == opened(tmp_path).get("turn") == 7
     with opened(tmp_path) as data:
         data["turn"] += 2
     assert one.get("turn") == opened(tmp_path).get("turn") == 9
-    assert one.path.read_bytes().startswith(good)
-    assert all(json.loads(line) for line in one.path.read_text().splitlines())
+    assert Path(one.path).read_bytes().startswith(good)
+    assert all(json.loads(line) for line in Path(one.path).read_text().splitlines())
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_a_line_without_its_end_never_happened(tmp_path):
 def test_a_damaged_file_is_put_aside(tmp_path, line):
     one = opened(tmp_path)
     one.set("turn", 7)
-    with one.path.open("ab") as file:
+    with Path(one.path).open("ab") as file:
         file.write(line)
     assert opened(tmp_path).get("turn") is None
     assert one.get("turn") is None
-    assert one.path.with_suffix(".damaged").exists()
+    assert Path(one.path).with_suffix(".damaged").exists()
     one.set("turn", 1)
     assert opened(tmp_path).get("turn") == 1
 
@@ -139,7 +139,7 @@ def test_it_stays_small_over_many_calls_and_a_turn_forgets_its_calls(tmp_path):
                 with store:
                     store.change(change)
         assert len(other.get("turns")[""]["closed"]) == 40
-        assert one.path.stat().st_size < 2 * journal.REWRITE
+        assert Path(one.path).stat().st_size < 2 * journal.REWRITE
     assert whole(one) == whole(other) == whole(opened(tmp_path))
 
 
@@ -155,14 +155,14 @@ def test_closed_calls_are_remembered_up_to_a_number(tmp_path):
 def test_a_change_that_changes_nothing_writes_nothing(tmp_path):
     one = opened(tmp_path)
     one.set("turn", 1)
-    size = one.path.stat().st_size
+    size = Path(one.path).stat().st_size
     os.utime(one.path, (1, 1))
     with one:
         pass
-    assert one.path.stat().st_size == size
-    assert time.time() - one.path.stat().st_mtime < 60  # but the session is alive
+    assert Path(one.path).stat().st_size == size
+    assert time.time() - Path(one.path).stat().st_mtime < 60  # but the session is alive
     one.set("turn", 1)
-    assert one.path.stat().st_size == size
+    assert Path(one.path).stat().st_size == size
 
 
 def test_what_json_cannot_hold_changes_nothing(tmp_path):
@@ -196,9 +196,9 @@ def test_files_stay_open_up_to_a_number(tmp_path):
 
 def test_a_symbolic_link_is_not_written_through(tmp_path):
     one = opened(tmp_path / "state")
-    one.path.parent.mkdir(parents=True)
+    Path(one.path).parent.mkdir(parents=True)
     (tmp_path / "mine").write_text("mine")
-    one.path.symlink_to(tmp_path / "mine")
+    Path(one.path).symlink_to(tmp_path / "mine")
     with pytest.raises(OSError, match="symbolic link"):
         one.set("turn", 1)
     assert (tmp_path / "mine").read_text() == "mine"
@@ -291,4 +291,4 @@ def test_what_was_stored_survives_the_kill_of_its_writers(tmp_path):
         closed = [int(key) for key in state["turns"][""]["closed"]]
         assert closed == list(range(max(1, state.get("n", 0) - KEPT_CALLS + 1), state.get("n", 0) + 1))
         assert not state["turns"][""]["open"]
-    assert not list(one.path.parent.glob("*.damaged"))
+    assert not list(Path(one.path).parent.glob("*.damaged"))

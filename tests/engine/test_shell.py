@@ -482,6 +482,15 @@ shellish = st.lists(
 ).map("".join)  # fmt: skip
 
 
+def test_a_shell_that_is_given_an_empty_script():
+    from hookturn.engine.shell import split
+
+    line = split("bash -c bash -c &&")
+    assert not line.complete
+    assert any("bash -c bash -c" in command.forms for command in line.commands)
+
+
+
 @given(shellish)
 def test_no_mixture_of_shell_words_is_allowed_with_more_than_ls_in_it(command):
     decision = decide(command, always_allow=["bash(ls)"])

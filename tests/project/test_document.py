@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hookturn.project.document import MAX_BYTES, MAX_DEPTH, MAX_NODES, read_toml, read_yaml
+from hookturn.project.document import MAX_BYTES, MAX_DEPTH, MAX_NODES
+from hookturn.project.toml_document import read_toml
+from hookturn.project.yaml_document import read_yaml
 
 
 def said(document):

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookturn.project.document import read_toml, read_yaml
 from hookturn.project.model import read_hooks, read_model
+from hookturn.project.toml_document import read_toml
+from hookturn.project.yaml_document import read_yaml
 from hookturn.spec.timings import TIMINGS
 
 

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from hookturn import events
-from hookturn.project.document import read_yaml
 from hookturn.project.model import read_hooks, read_model
+from hookturn.project.yaml_document import read_yaml
 
 H = "hooks:\n  - name: h\n    timings: [pre_tool_execution]\n"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from threading import Lock
-from typing import Literal
 
 from hookturn import Warn, hookimpl
 
@@ -19,7 +18,7 @@ EVERY = 1000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
     from hookturn import Answer, Context
     from hookturn.events import OutcomeEvent

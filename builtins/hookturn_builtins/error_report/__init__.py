@@ -9,7 +9,6 @@ from __future__ import annotations
 from threading import Lock
 
 from hookturn import Warn, hookimpl
-from hookturn.redact import Secret
 
 from ..places import place, project_key
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from hookturn import Answer, Context
     from hookturn.events import Error
+    from hookturn.redact import Secret
 
     from ..places import Place
     from .sentry import Reporter

@@ -221,7 +221,7 @@ class TurnStats:
             for figures in self._running.values():
                 self._wait(figures)
             self._running.clear()
-        self._write(ctx)
+        self._write(ctx, last=True)
         with self._files:
             for store in self._stores.values():
                 store.close()
@@ -242,14 +242,19 @@ class TurnStats:
         if len(waiting) > MAX_WAITING:
             del waiting[0]
 
-    def _write(self, ctx: Context) -> Answer | None:
-        """Write what waits; says once when that is impossible."""
+    def _write(self, ctx: Context, *, last: bool = False) -> Answer | None:
+        """Write what waits; says once when that is impossible. A process that ends with its first figures spools them."""
         trouble = notice = ""
         with self._files:
             with self._lock:
                 due, self._waiting = self._waiting, {}
             for where, figures in due.items():
                 try:
+                    if last and where not in self._stores:
+                        from .spool import keep
+
+                        if keep(*where, figures):
+                            continue
                     store = self._store(where)
                     store.add(figures)
                     if store.kept:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from array import array
+from contextlib import suppress
 from json import loads
 from math import ceil
 
@@ -79,6 +81,7 @@ def read(path: str, session: str = "", since: float = 0.0) -> dict[str, Any]:
         FileNotFoundError: when there is no such file.
         sqlite3.Error: when it is no statistics file.
     """
+    _count_waiting(path)
     connection = open_to_read(path, VERSIONS)
     try:
         only = {"session": sqlite_text(session), "since": since}
@@ -96,6 +99,23 @@ def read(path: str, session: str = "", since: float = 0.0) -> dict[str, Any]:
         return result
     finally:
         connection.close()
+
+
+def _count_waiting(path: str) -> None:
+    """Count what processes of one call left; where that cannot be written, the figures are without it."""
+    import sqlite3
+
+    from .spool import waits
+    from .store import Store
+
+    if not waits(path):
+        return
+    with suppress(OSError, sqlite3.Error):
+        store = Store(os.path.abspath(path), os.path.dirname(os.path.abspath(path)))
+        try:
+            store.add(())
+        finally:
+            store.close()
 
 
 def _rows(connection: sqlite3.Connection, query: str, only: dict[str, Any]) -> list[dict[str, Any]]:

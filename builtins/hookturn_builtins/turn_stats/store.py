@@ -5,9 +5,8 @@ Many processes and threads may add at once: each adds its counts in one short tr
 
 from __future__ import annotations
 
-from json import dumps
-
 from ..database import Database, sqlite_text
+from . import spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +116,7 @@ class Store:
     """
 
     def __init__(self, path: str, base: str) -> None:
+        self._path = path
         self._database = Database(path, base, VERSIONS)
         self.kept = self._database.kept
 
@@ -127,8 +127,11 @@ class Store:
             sqlite3.Error: when it cannot be written; nothing of it is then stored.
         """
         with self._database.transaction() as connection:
+            # First what processes of one call left: a turn's totals count, and come last.
+            counted = spool.take(self._path, connection, _add)
             for turn in turns:
                 _add(connection, turn)
+        spool.drop(counted)
 
     def close(self) -> None:
         """Close the file."""
@@ -140,6 +143,14 @@ def _name(text: str) -> str:
     from hookturn.redact import redact
 
     return sqlite_text(redact(text))
+
+
+def _list(names: list[str] | None) -> str:
+    if not names:
+        return "[]"
+    from json import dumps
+
+    return dumps(names)
 
 
 def _add(connection: sqlite3.Connection, turn: Figures) -> None:
@@ -155,7 +166,7 @@ def _add(connection: sqlite3.Connection, turn: Figures) -> None:
             turn.replies, turn.injections, turn.warnings, turn.failures, turn.continued,
             sum(fires for fires, _ in turn.timings.values()),
             sum(micros for _, micros in turn.timings.values()) / 1e6,
-            dumps(turn.edited or []), turn.responses, turn.model_seconds,
+            _list(turn.edited), turn.responses, turn.model_seconds,
         ),
     )  # fmt: skip
     if turn.usage is not None and not turn.agent_id:

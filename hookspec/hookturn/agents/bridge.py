@@ -16,7 +16,7 @@ from .memory import DECIDING, complain, one_line, remember, remembered, strict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from os import PathLike
     from typing import Any, Protocol
 
     from ..engine.engine import Engine
@@ -171,7 +171,7 @@ def answer(
     event: str = "",
     timeout: float | None = None,
     spent: float = 0.0,
-    memory: Path | None = None,
+    memory: str | PathLike[str] | None = None,
     caller_pid: int = 0,
     watch: bool = True,
 ) -> BridgeAnswer:
@@ -225,7 +225,7 @@ def late(
     environ: Mapping[str, str],
     cwd: str,
     event: str = "",
-    memory: Path | None = None,
+    memory: str | PathLike[str] | None = None,
     cause: str = "there was no answer in time",
 ) -> BridgeAnswer:
     """Return the answer by policy for a call that nobody can answer any more.
@@ -258,7 +258,7 @@ class _Call:
         environ: Mapping[str, str],
         cwd: str,
         event: str,
-        memory: Path | None,
+        memory: str | PathLike[str] | None,
     ) -> None:
         self.agent = agent
         self.environ = environ = freeze(environ)  # once: each record that holds it would
@@ -453,7 +453,7 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     Raises:
         Malformed: when it is no JSON object, or too large.
     """
-    from json import JSONDecodeError, JSONDecoder
+    from ..quick import decode as read
 
     if len(payload) > MAX_BYTES:
         raise Malformed(f"it is larger than {MAX_BYTES:,} bytes")
@@ -468,9 +468,10 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
         notes.append(f"the payload is not UTF-8 (byte 0x{payload[error.start]:02x} at {error.start:,})")
     text = text.strip()
     try:
-        data, end = JSONDecoder(strict=False).raw_decode(text)
-    except JSONDecodeError as error:
-        raise Malformed(f"it is not JSON: {error.msg} at {error.pos:,}") from None
+        data, end = read(text, strict=False)
+    except ValueError as error:  # a JSONDecodeError
+        about: Any = error
+        raise Malformed(f"it is not JSON: {about.msg} at {about.pos:,}") from None
     if end < len(text):
         notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
     if not isinstance(data, dict):

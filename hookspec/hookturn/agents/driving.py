@@ -7,6 +7,7 @@ state, so that every call may be a process of its own.
 
 from __future__ import annotations
 
+from ..quick import sha256_hex
 from ..spec.errors import LifecycleError
 from ..spec.record import thaw
 from .moments import Said
@@ -650,9 +651,7 @@ def _replier(outcomes: list[Outcome]) -> str:
 
 
 def _mark(text: str) -> str:
-    from hashlib import sha256
-
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return sha256_hex(text.encode("utf-8", "surrogatepass"))[:16]
 
 
 def _new_id() -> str:

@@ -5,7 +5,7 @@ The text must be JSON (``//`` and ``/* */`` comments allowed); whoever edits has
 
 from __future__ import annotations
 
-import json
+from ..quick import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class _Scan:
                 if first == "{":
                     start = self.pos
                     self.pos = _string_end(self.text, start)
-                    part = json.loads(self.text[start : self.pos])
+                    part = loads(self.text[start : self.pos])
                     self._skip()
                     self.pos += 1  # the colon
                 inner = self.value()
@@ -161,11 +161,13 @@ def put(text: str, path: Path, value: Any) -> str:
 
 def _appended(text: str, holder: Node, depth: int, key: str | int, value: Any) -> str:
     close = holder.end - 1
-    head = f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else ""
+    from json import dumps
+
+    head = f"{dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else ""
     line_end = _line_end(text)
     last = next(reversed(holder.parts.values()), None)
     if last is not None and "\n" not in text[holder.start : close]:
-        return text[: last.end] + f", {head}{json.dumps(value, ensure_ascii=False)}" + text[last.end :]
+        return text[: last.end] + f", {head}{dumps(value, ensure_ascii=False)}" + text[last.end :]
     step = _step(text)
     written = line_end + step * (depth + 1) + head + _written(text, value, depth + 1)
     if last is None:
@@ -220,7 +222,9 @@ def cut(text: str, path: Path) -> str:
 def _written(text: str, value: Any, depth: int) -> str:
     """Return a value as it would stand at a depth, in the text's own indentation and line ends."""
     step = _step(text)
-    lines = json.dumps(value, ensure_ascii=False, indent=step).split("\n")
+    from json import dumps
+
+    lines = dumps(value, ensure_ascii=False, indent=step).split("\n")
     return (_line_end(text) + step * depth).join(lines)
 
 

@@ -4,16 +4,25 @@ when each event was last answered, and which calls could not be answered properl
 
 from __future__ import annotations
 
+from os.path import join
 from time import monotonic
-from weakref import WeakKeyDictionary
 
-from ..paths import safe_component
+from ..paths import (
+    open_private,
+    private_folder,
+    project_hash,
+    safe_component,
+    state_folder,
+    write_all,
+    write_private,
+)
+from ..quick import dumps, loads
 from ..spec.timings import TIMINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+    from os import PathLike
 
     from ..engine.engine import Engine
     from ..engine.plan import Step
@@ -33,22 +42,19 @@ LASTING = 1.0
 """Seconds in which a call of the same event of an engine that stays is not noted again."""
 
 _MOST_NOTED = 256
-_noted: WeakKeyDictionary[Engine, dict[tuple[str, ...], float]] = WeakKeyDictionary()
 
 
 RULED = ("on_tool_call_start", "pre_tool_execution")
 """Timings at which permission rules count."""
 
 
-def memory_folder() -> Path:
+def memory_folder() -> str:
     """Return the folder in which bridges remember (not made yet).
 
     Raises:
         RuntimeError: when neither the environment nor the system knows a home.
     """
-    from ..paths import state_root
-
-    return state_root() / "bridges"
+    return join(state_folder(), "bridges")
 
 
 def one_line(text: str) -> str:
@@ -87,20 +93,15 @@ def _own(step: Step) -> bool:
     return step.owner.layer == "builtin" and step.owner.source == "hookturn"
 
 
-def _file(memory: Path, folder: str) -> Path:
-    from ..paths import project_hash
-
-    return memory / f"{project_hash(folder)}.json"
+def _file(memory: str | PathLike[str], folder: str, ending: str = ".json") -> str:
+    return join(memory, project_hash(folder) + ending)
 
 
-def remember(memory: Path, place: Place, event: str, engine: Engine) -> None:
+def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engine) -> None:
     """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``)."""
-    import json
     import os
 
-    from ..paths import private_dir, write_private
-
-    noted = _noted.setdefault(engine, {})
+    noted = engine.noted
     key = (os.fspath(memory), place.agent, place.project or place.cwd, event)
     now = monotonic()
     if now - noted.get(key, -LASTING) < LASTING:
@@ -112,43 +113,43 @@ def remember(memory: Path, place: Place, event: str, engine: Engine) -> None:
     folder = place.project or place.cwd
     path = _file(memory, folder)
     # Who asks for calls asks by the project's root; agents are started in sub folders, too.
-    calls = _file(memory, engine.project_dir or folder).with_suffix("") / place.agent
+    calls = join(_file(memory, engine.project_dir or folder, ""), place.agent)
     try:
-        content = json.dumps(closed).encode()
+        content = dumps(closed).encode()
         if _content(path) != content:
-            write_private(private_dir(memory) / path.name, content)
-        mark = calls / safe_component(event)
+            private_folder(memory)
+            write_private(path, content)
+        mark = join(calls, safe_component(event))
         try:
             os.utime(mark)
         except FileNotFoundError:
-            private_dir(calls, base=memory)
+            private_folder(calls, base=memory)
             write_private(mark, b"")
     except OSError:  # the answer matters more
         return
 
 
-def remembered(memory: Path, place: Place, timings: Iterable[str]) -> str:
+def remembered(memory: str | PathLike[str], place: Place, timings: Iterable[str]) -> str:
     """Return who failed closed at some timings when the project's engine was last made, or ""."""
-    import json
-
     try:
-        closed = json.loads(_content(_file(memory, place.project or place.cwd)) or b"{}")
+        closed = loads(_content(_file(memory, place.project or place.cwd)) or b"{}")
     except ValueError:
         return ""
     found = [closed[timing] for timing in timings if isinstance(closed, dict) and timing in closed]
     return str(found[0]) if found else ""
 
 
-def last_calls(memory: Path, project: str) -> dict[str, dict[str, float]]:
+def last_calls(memory: str | PathLike[str], project: str) -> dict[str, dict[str, float]]:
     """Return when each event of each agent was last answered in a project: agent -> event -> seconds since the epoch.
 
     Parameters:
         memory: the folder given to ``answer``.
         project: the project's folder.
     """
+    from pathlib import Path
     from stat import S_ISREG
 
-    folder = _file(memory, project).with_suffix("")
+    folder = Path(_file(memory, project, ""))
     found: dict[str, dict[str, float]] = {}
     if folder.is_dir():
         for mark in folder.glob("*/*"):
@@ -158,13 +159,10 @@ def last_calls(memory: Path, project: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def complain(memory: Path, place: Place, event: str, cause: str) -> None:
+def complain(memory: str | PathLike[str], place: Place, event: str, cause: str) -> None:
     """Keep a note of a call that could not be answered properly, for ``hookturn doctor``."""
-    import json
     import os
     from time import time
-
-    from ..paths import open_private, private_dir, write_all
 
     row = {
         "time": time(),
@@ -173,22 +171,23 @@ def complain(memory: Path, place: Place, event: str, cause: str) -> None:
         "project": place.project or place.cwd,
         "cause": one_line(cause),
     }
-    path = memory / TROUBLE
+    path = join(memory, TROUBLE)
     try:
-        private_dir(memory)
-        if path.exists() and path.stat().st_size > MOST_TROUBLE:
-            path.replace(path.with_suffix(".old"))
+        private_folder(memory)
+        if os.path.exists(path) and os.stat(path).st_size > MOST_TROUBLE:
+            os.replace(path, join(memory, "trouble.old"))
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            write_all(fd, json.dumps(row).encode() + b"\n")
+            write_all(fd, dumps(row).encode() + b"\n")
         finally:
             os.close(fd)
     except OSError:  # the answer matters more
         return
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: str) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:
         return None

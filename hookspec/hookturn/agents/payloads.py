@@ -4,6 +4,7 @@ answers, answers as JSON, whether a configuration calls us.
 
 from __future__ import annotations
 
+from ..quick import dumps, loads
 from .bridge import Malformed
 from .moments import Row
 
@@ -44,12 +45,10 @@ def table_of(payload: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def object_of(value: Any) -> Any:
     """Return arguments that some agents write as JSON text as what they say; all else as it is."""
-    import json
-
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        return loads(value)
     except (ValueError, RecursionError):
         return value
 
@@ -188,11 +187,9 @@ def answer_of(data: Mapping[str, Any], nothing: bytes) -> bytes:
     """
     if not data:
         return nothing
-    import json
-
     from ..spec.record import jsonable
 
-    return json.dumps(jsonable(data), allow_nan=False).encode() + b"\n"
+    return dumps(jsonable(data), allow_nan=False).encode() + b"\n"
 
 
 def calls_us(files: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ an option that this version does not know must not keep the hooks from being ask
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -16,7 +17,6 @@ from .output import complain, diagnose, hand_over, hooks_at_work, prepare
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
     from typing import Any
 
     from ..agents.bridge import BridgeAnswer, Place
@@ -84,6 +84,15 @@ def main(words: list[str]) -> int:
 
 def _answer(agent: str, options: dict[str, str]) -> int:
     """Answer the call, and let nothing out but an answer."""
+    # What is built at the start is kept to the end: looking for garbage in it takes a twentieth of the start.
+    gc.disable()
+    try:
+        return _answer_now(agent, options)
+    finally:
+        gc.enable()
+
+
+def _answer_now(agent: str, options: dict[str, str]) -> int:
     from ..agents.bridge import AGENTS
 
     if agent not in AGENTS:
@@ -160,13 +169,15 @@ def _engine_for(place: Place, engines: list[Engine]) -> Engine:
 
     assembled = assemble_for(place)
     engines.append(assembled.engine)
+    gc.freeze()
+    gc.enable()  # hooks may run for long
     if assembled.problems:
         more = f" (and {len(assembled.problems) - 1} more)" if len(assembled.problems) > 1 else ""
         complain(f"{assembled.problems[0]}{more}; see `hookturn check`")
     return assembled.engine
 
 
-def _memory() -> Path | None:
+def _memory() -> str | None:
     from ..agents.memory import memory_folder
 
     try:

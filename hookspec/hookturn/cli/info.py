@@ -114,7 +114,7 @@ def _installed(row: dict[str, str] | None, project: str) -> list[HookFile]:
 
 
 def _name(path: str) -> str:
-    from ..project.document import read_yaml
+    from ..project.yaml_document import read_yaml
     from ..runners.module import read
 
     try:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .composition import Composition
     from .fold import Vote
     from .lifecycle import Fire
+    from .manager import Manager
     from .session import Session
     from .session_state import SessionState
 
@@ -161,13 +162,11 @@ class Engine:
         self.output_dir = str(output_dir) if output_dir else ""
         self.dry_run = dry_run
         self.threaded = threaded
-        if state_dir is not None:
-            from pathlib import Path
-
-            state_dir = Path(state_dir)
         self.stores = Stores(state_dir)
         self.failed: list[RegistrationError] = []
         """Plugins that were refused or failed to load, with name, cause and remedy."""
+        self.noted: dict[tuple[str, ...], float] = {}
+        """For callers: when they noted what about this engine (``agents.memory``)."""
         self.closed = False
         self._plans: dict[str, Plan | None] = {}
         # Plans that the hot loop of ``fire`` may use as they are; False for timings without hooks.
@@ -304,6 +303,12 @@ class Engine:
     def plugins(self) -> list[Plugin]:
         """The registered plugins in order."""
         return list(self.registry.plugins.values())
+
+    @property
+    def manager(self) -> Manager:
+        """pluggy's own manager, with every spec and plugin, to look at; register plugins with the engine."""
+        with self._lock:
+            return self.registry.manager
 
     def plan(self, timing: str) -> Plan | None:
         """Return the plan of a timing; None when no hook implements it.

@@ -6,19 +6,19 @@ renames it); appending a line costs a tenth of that. Every process that has the 
 
 from __future__ import annotations
 
-import json
 import os
 from collections import OrderedDict
 from threading import Lock, RLock
 from time import time
 
 from .. import platform
-from ..paths import open_private, private_dir, write_all, write_private
+from ..paths import open_private, private_folder, write_all, write_private
+from ..quick import dumps, loads
 from . import history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
+    from os import PathLike
     from typing import Any
 
 REWRITE = 32_768
@@ -30,7 +30,11 @@ MOST_OPEN = 48
 FRESH = 3600.0
 """Seconds after which a change that changes nothing still counts as a sign of life in the file's time."""
 
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+def _encode(value: Any) -> str:
+    return dumps(value, allow_nan=False, compact=True)
+
+
 _opened: OrderedDict[int, Journal] = OrderedDict()
 _opening = Lock()
 
@@ -47,9 +51,9 @@ class Journal:
         base: the folder below which no symbolic link is followed.
     """
 
-    def __init__(self, path: Path, base: Path) -> None:
-        self.path = path
-        self._name = os.fspath(path)
+    def __init__(self, path: str | PathLike[str], base: str | PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._stem = os.path.splitext(self.path)[0]
         self._base = base
         self._threads = RLock()
         self._depth = 0  # how often the holding thread entered
@@ -131,7 +135,7 @@ class Journal:
         Lines are whole or do not count, so reading needs no lock.
         """
         try:
-            found = os.stat(self._name)
+            found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             self._close_file()
             return False
@@ -157,11 +161,11 @@ class Journal:
             return
         try:
             for line in content[:whole].split(b"\n")[:-1]:
-                self._take(json.loads(line))
+                self._take(loads(line))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             # Whole lines are right, so this file was damaged by other means; keep it for a look.
             self._close_file()
-            os.replace(self._name, self.path.with_suffix(".damaged"))
+            os.replace(self.path, f"{self._stem}.damaged")
             return
         self._end += whole
         self._small = None
@@ -182,10 +186,8 @@ class Journal:
             if self._pid != os.getpid():
                 self._close()
             if self._lock_fd < 0:
-                private_dir(self.path.parent, base=self._base)
-                self._lock_fd = open_private(
-                    self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, base=self._base
-                )
+                private_folder(os.path.dirname(self.path), base=self._base)
+                self._lock_fd = open_private(f"{self._stem}.lock", os.O_RDWR | os.O_CREAT, base=self._base)
                 self._pid = os.getpid()
                 _used(self)
             platform.lock(self._lock_fd)
@@ -205,7 +207,7 @@ class Journal:
         elif os.fstat(self._fd).st_size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
         if self._small is None:
-            self._small = json.loads(_encode(history.small(self._data)))
+            self._small = loads(_encode(history.small(self._data)))
 
     def _store(self) -> None:
         """Append what has changed, in one line."""
@@ -219,7 +221,7 @@ class Journal:
             parts.append(f'"changes":{_encode(self._changes)}')
         if not parts:
             if time() - os.fstat(self._fd).st_mtime > FRESH:
-                os.utime(self._name)
+                os.utime(self.path)
             return
         if self._end > self._rewrite and self._rewritten():
             return
@@ -231,7 +233,7 @@ class Journal:
             raise
         self._end += len(line)
         if text:
-            self._small = json.loads(text)
+            self._small = loads(text)
 
     def _rewritten(self) -> bool:
         """Replace the file by one of a single line, if that is much shorter."""
@@ -241,7 +243,7 @@ class Journal:
             return False
         data = self._data
         try:
-            write_private(self._name, line, base=self._base)
+            write_private(self.path, line, base=self._base)
         except OSError:  # no room, or (on Windows) somebody has it open: it may wait
             self._rewrite = 2 * self._end
             return False
@@ -253,7 +255,7 @@ class Journal:
     # -- the opened file ------------------------------------------------------------------------
 
     def _open(self, flags: int) -> None:
-        self._fd = open_private(self._name, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+        self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND | flags, base=self._base)
         found = os.fstat(self._fd)
         self._id = found.st_dev, found.st_ino
         self._pid = os.getpid()

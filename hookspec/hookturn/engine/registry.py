@@ -1,18 +1,17 @@
-"""Registers plugins with pluggy and refuses what pluggy would accept silently and never call.
+"""Registers pluggy plugins and refuses what pluggy would accept silently and never call.
 
-A refusal names plugin, distribution, hook, cause and remedy. The only override
-of pluggy is its public ``parse_hookimpl_opts``.
+A refusal names plugin, distribution, hook, cause and remedy. pluggy itself is imported when somebody asks for
+its manager (``Registry.manager``): with what it imports it would be half of the time of an agent's call.
 """
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
-
-import pluggy
+from types import ModuleType
 
 from ..spec import timings as builtin_timings
 from ..spec.errors import RegistrationError, did_you_mean
+from ..spec.functions import is_coroutine_function, is_routine, positional, static
 from ..spec.markers import OPTIONS, TIMING
 from ..spec.timings import LifecycleSpecs, Timing
 from .match import check_tool_pattern
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..spec.events import Event
+    from .manager import Manager
 
 LIFECYCLE_HOOKS = ("on_load", "on_dispose")
 """Hooks that take ``ctx`` only."""
@@ -105,18 +105,6 @@ def _no_context(event: Event, watching: bool = False) -> Any:
     raise RuntimeError("the plugin is not registered with an engine")
 
 
-class _Manager(pluggy.PluginManager):
-    """pluggy's manager, which takes the options of implementations from the scan that already checked them."""
-
-    def __init__(self) -> None:
-        super().__init__("hookturn")
-        self.scanned: dict[str, dict[str, Any]] = {}
-
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
-        found = self.scanned.get(name)
-        return None if found is None else found["pluggy"]
-
-
 class Registry:
     """All timings and plugins of one engine.
 
@@ -127,12 +115,27 @@ class Registry:
     def __init__(self, hookspecs: Iterable[Any] = ()) -> None:
         self.timings: dict[str, Timing] = dict(builtin_timings.TIMINGS)
         self.plugins: dict[str, Plugin] = {}
-        self._manager = _Manager()
+        self._manager: Manager | None = None
         self._count = 0
-        self._manager.add_hookspecs(_specs(builtin_timings.FUNCTIONS))
-        self._manager.add_hookspecs(_specs([_spec(LifecycleSpecs.on_load), _spec(LifecycleSpecs.on_dispose)]))
         for specs in hookspecs:
             self.add_hookspecs(specs)
+
+    @property
+    def manager(self) -> Manager:
+        """pluggy's manager, with every spec and plugin; it is kept up to date from then on.
+
+        Register plugins with the engine, not here: it checks more.
+        """
+        if self._manager is None:
+            from .manager import Manager
+
+            manager = Manager()
+            manager.add_specs([_spec(LifecycleSpecs.on_load), _spec(LifecycleSpecs.on_dispose)])
+            manager.add_specs(timing.function for timing in self.timings.values())
+            for record in self.plugins.values():
+                manager.add(record)
+            self._manager = manager
+        return self._manager
 
     def add_hookspecs(self, specs: Any, *, distribution: str = "") -> list[str]:
         """Add timings of a framework's own.
@@ -181,7 +184,7 @@ class Registry:
                     hook=name,
                     distribution=distribution,
                 )
-            if list(inspect.signature(function).parameters) != ["event", "ctx"]:
+            if _names(function) != ["event", "ctx"]:
                 raise RegistrationError(
                     owner,
                     "a hook specification takes exactly `event` and `ctx`",
@@ -197,7 +200,8 @@ class Registry:
                 "Mark functions with `hookturn.hookspec(event=...)`.",
                 distribution=distribution,
             )
-        self._manager.add_hookspecs(_specs(found))
+        if self._manager is not None:
+            self._manager.add_specs(found)
         for function in found:
             self.timings[function.__name__] = Timing(function)
         return [function.__name__ for function in found]
@@ -222,18 +226,11 @@ class Registry:
                 f"a plugin of this name is registered already (by {provider})",
                 "Give one of them another name.",
             )
+        self._check_alone(record)
         record.implementations = self._scan(record)
         record.hooks = tuple(implementation["timing"] for implementation in record.implementations.values())
-        self._manager.scanned = record.implementations
-        try:
-            self._manager.register(plugin, name=record.name)
-        except Exception as error:
-            # Up to pluggy 1.6 a failed register() leaves the plugin half registered.
-            if self._manager.get_plugin(record.name) is not None:
-                self._manager.unregister(name=record.name)
-            raise record.error(f"pluggy refused it: {error}", _remedy(error)) from error
-        finally:
-            self._manager.scanned = {}
+        if self._manager is not None:
+            self._manager.add(record)
         self._count += 1
         self.plugins[record.name] = record
         return record
@@ -245,22 +242,33 @@ class Registry:
             KeyError: when there is none of this name.
         """
         record = self.plugins.pop(name)
-        self._manager.unregister(name=name)
+        if self._manager is not None:
+            self._manager.unregister(name=name)
         return record
 
     def implementations(self, timing: str) -> list[tuple[Plugin, Callable[..., Any], dict[str, Any]]]:
         """Return (plugin, function, options) of a timing's implementations in registration order."""
-        result = []
-        for implementation in getattr(self._manager.hook, timing).get_hookimpls():
-            record = self.plugins.get(implementation.plugin_name)
-            if record is None:  # registered by pluggy, not yet by us
-                continue
-            for found in record.implementations.values():
-                if found["timing"] == timing and found["function"] == implementation.function:
-                    result.append((record, implementation.function, found["options"]))
-                    break
-        result.sort(key=lambda item: item[0].index)
-        return result
+        return [
+            (record, found["function"], found["options"])
+            for record in self.plugins.values()
+            for found in record.implementations.values()
+            if found["timing"] == timing
+        ]
+
+    def _check_alone(self, record: Plugin) -> None:
+        """Refuse an object that is registered already: pluggy tells plugins apart by equality."""
+        for other in self.plugins.values():
+            try:
+                same = other.plugin is record.plugin or bool(other.plugin == record.plugin)
+            except Exception as error:
+                raise record.error(
+                    f"it cannot be compared with other plugins: {type(error).__name__}", "Mend its `__eq__`."
+                ) from error
+            if same:
+                raise record.error(
+                    f"this plugin is registered already, as {other.name!r}",
+                    "Register each plugin object once (equal dataclass instances count as one: use `eq=False`).",
+                )
 
     def _free(self, name: str) -> str:
         number, free = 2, name
@@ -275,7 +283,7 @@ class Registry:
             raise record.error(
                 "a class was given where an instance was meant", f"Pass `{plugin.__name__}()`."
             )
-        if inspect.isroutine(plugin):
+        if is_routine(plugin):
             raise record.error(
                 "a function was given where a plugin was meant", "Pass the plugin that it returns."
             )
@@ -291,11 +299,11 @@ class Registry:
         for name in dir(plugin):
             if name.startswith("__"):
                 continue
-            static = inspect.getattr_static(plugin, name, None)
-            if isinstance(static, property):
+            held = static(plugin, name)
+            if isinstance(held, property):
                 continue
-            if isinstance(static, partial):  # looking one up on an instance warns from Python 3.13 on
-                if name in known or hasattr(static, "hookturn_impl"):
+            if isinstance(held, partial):  # looking one up on an instance warns from Python 3.13 on
+                if name in known or hasattr(held, "hookturn_impl"):
                     raise record.error(
                         "a functools.partial is never called by pluggy", "Write a function.", name
                     )
@@ -303,10 +311,10 @@ class Registry:
             method = _attribute(plugin, name)
             marks = _attribute(method, "hookturn_impl")
             if not isinstance(marks, dict):
-                if name in known and inspect.isroutine(method):
+                if name in known and is_routine(method):
                     unmarked.append(name)
                 continue
-            if not inspect.isroutine(method):
+            if not is_routine(method):
                 raise record.error("only functions and methods can be hooks", "Write a function.", name)
             timing = marks.get("specname") or name
             if timing not in known:
@@ -340,7 +348,7 @@ class Registry:
                 "timing": timing,
                 "function": method,
                 "pluggy": marks,
-                "options": {**options, "wants": wants, "is_async": _is_async(method)},
+                "options": {**options, "wants": wants, "is_async": is_coroutine_function(method)},
             }
         timings = [item["timing"] for item in found.values()]
         for timing in timings:
@@ -356,7 +364,7 @@ class Registry:
                 )
             raise record.error("it has no hook", "Decorate a function with `@hookimpl`.")
         # Functions that a module merely imported are none of its business.
-        home = plugin.__name__ if inspect.ismodule(plugin) else None
+        home = plugin.__name__ if isinstance(plugin, ModuleType) else None
         record.unmarked = tuple(
             name
             for name in unmarked
@@ -365,13 +373,18 @@ class Registry:
         return found
 
     def _parameters(self, record: Plugin, name: str, method: Any, timing: str) -> tuple[str, ...]:
+        names = positional(method)
+        if names is not None and set(names) <= {"event", "ctx"}:
+            return names
+        import inspect
+
         try:
             parameters = list(inspect.signature(method).parameters.values())
         except (TypeError, ValueError) as error:
             raise record.error(
                 f"its parameters cannot be read: {error}", "Write a plain function.", name
             ) from None
-        names = []
+        found = []
         for parameter in parameters:
             if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
                 star = "**" if parameter.kind is parameter.VAR_KEYWORD else "*"
@@ -396,8 +409,8 @@ class Registry:
                     "A hook takes `event`, `ctx`, both or none.",
                     name,
                 )
-            names.append(parameter.name)
-        return tuple(names)
+            found.append(parameter.name)
+        return tuple(found)
 
     def _options(self, record: Plugin, name: str, method: Any, marks: Mapping[str, Any]) -> dict[str, Any]:
         options = {**_DEFAULTS, **getattr(method, OPTIONS, {})}
@@ -437,9 +450,14 @@ class Registry:
         return options
 
 
-def _specs(functions: Iterable[Callable[..., Any]]) -> type:
-    """Return a class that holds spec functions, a form in which pluggy reads them."""
-    return type("Specs", (), {function.__name__: staticmethod(function) for function in functions})
+def _names(function: Any) -> list[str]:
+    """Return the names of a function's parameters."""
+    names = positional(function)
+    if names is None:
+        from inspect import signature
+
+        return list(signature(function).parameters)
+    return list(names)
 
 
 def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -453,18 +471,9 @@ def _spec(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _routines(owner: Any) -> list[Any]:
-    names = list(vars(owner)) if inspect.ismodule(owner) else dir(owner)
+    names = list(vars(owner)) if isinstance(owner, ModuleType) else dir(owner)
     values = (_attribute(owner, name) for name in names if not name.startswith("__"))
-    return [value for value in values if inspect.isroutine(value)]
-
-
-def _is_async(function: Any) -> bool:
-    """Whether a call gives an awaitable, as far as that can be told: behind decorators too."""
-    try:
-        inner = inspect.unwrap(function)
-    except ValueError:  # it wraps itself
-        inner = function
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inner)
+    return [value for value in values if is_routine(value)]
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -479,12 +488,6 @@ def _name_of(plugin: object) -> str:
     name = getattr(plugin, "hookturn_name", None)
     if isinstance(name, str) and name:
         return name
-    if inspect.ismodule(plugin):
+    if isinstance(plugin, ModuleType):
         return plugin.__name__
     return plugin.__name__ if isinstance(plugin, type) else type(plugin).__name__
-
-
-def _remedy(error: Exception) -> str:
-    if "already" in str(error):
-        return "Register each plugin object once (equal dataclass instances count as one: use `eq=False`)."
-    return "See the cause."

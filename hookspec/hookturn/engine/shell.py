@@ -135,7 +135,8 @@ def split(line: str) -> Line:
     if result.runs_output:
         result.complete = False
         for command in list(result.commands):
-            name, _, said = command.forms[0].partition(" ")
+            form = command.forms[0] if command.forms else ""  # `bash -c ""` runs nothing
+            name, _, said = form.partition(" ")
             if name in ("echo", "printf"):
                 _split(_unquote(said), 1, result)
     if len(line) <= 10_000:  # many rules look at one line

@@ -7,14 +7,16 @@ lock that holds over threads and processes and replaced whole (sessions:
 
 from __future__ import annotations
 
+import os
 from threading import Lock, RLock
 
-from ..paths import safe_component
+from ..paths import FileLock, private_folder, safe_component, write_private
+from ..quick import dumps, loads
 from .history import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
+    from os import PathLike
     from typing import Any
 
 
@@ -111,8 +113,9 @@ class FileValues:
         base: the folder below which no symbolic link is followed.
     """
 
-    def __init__(self, path: Path, base: Path) -> None:
+    def __init__(self, path: str, base: str | PathLike[str]) -> None:
         self.path = path
+        self._stem = path.removesuffix(".json")
         self._base = base
         self._threads = RLock()
         self._depth = 0  # how often the holding thread entered
@@ -177,16 +180,13 @@ class FileValues:
 
     def _lock(self) -> Any:
         """Take the lock over processes."""
-        from ..paths import FileLock, private_dir
-
-        private_dir(self.path.parent, base=self._base)
-        return FileLock(self.path.with_suffix(".lock")).__enter__()
+        private_folder(os.path.dirname(self.path), base=self._base)
+        return FileLock(f"{self._stem}.lock").__enter__()
 
     def _load(self) -> dict[str, Any]:
-        import json
-
         try:
-            values = json.loads(self.path.read_bytes())
+            with open(self.path, "rb") as file:
+                values = loads(file.read())
         except FileNotFoundError:
             return {}
         except (ValueError, RecursionError):
@@ -194,23 +194,17 @@ class FileValues:
         if isinstance(values, dict):
             return values
         # Files are replaced whole, so this one was damaged by other means; keep it for a look.
-        self.path.replace(self.path.with_suffix(".damaged"))
+        os.replace(self.path, f"{self._stem}.damaged")
         return {}
 
     def _save(self, values: dict[str, Any]) -> None:
-        import json
-
-        from ..paths import write_private
-
-        write_private(self.path, json.dumps(values, allow_nan=False).encode(), base=self._base)
+        write_private(self.path, dumps(values, allow_nan=False).encode(), base=self._base)
 
 
 def _json_copy(value: Any) -> Any:
     if value is None or value.__class__ in (str, bool):
         return value
-    import json
-
-    return json.loads(json.dumps(value, allow_nan=False))
+    return loads(dumps(value, allow_nan=False))
 
 
 class Stores:
@@ -220,7 +214,7 @@ class Stores:
         folder: the state folder, or None for memory only.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: str | PathLike[str] | None) -> None:
         self.folder = folder
         self._lock = Lock()
         self._open: dict[str, dict[tuple[str, str], Any]] = {}  # by session
@@ -255,12 +249,12 @@ class Stores:
     def _make(self, area: str, hook: str, session: str) -> Any:
         if self.folder is None:
             return MemoryValues()
-        name = f"{safe_component(hook)}.json"
-        if session:
-            path = self.folder / area / safe_component(session) / name
-            if area == OWN_AREA:
-                from .journal import Journal
+        name = safe_component(hook)
+        if not session:
+            return FileValues(os.path.join(self.folder, area, f"{name}.json"), self.folder)
+        path = os.path.join(self.folder, area, safe_component(session), name)
+        if area == OWN_AREA:
+            from .journal import Journal
 
-                return Journal(path.with_suffix(".jsonl"), self.folder)
-            return FileValues(path, self.folder)
-        return FileValues(self.folder / area / name, self.folder)
+            return Journal(f"{path}.jsonl", self.folder)
+        return FileValues(f"{path}.json", self.folder)

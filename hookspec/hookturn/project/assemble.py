@@ -87,7 +87,6 @@ def assemble(
         RegistrationError: when one of the host's own plugins or timings is refused.
     """
     from ..engine.engine import Engine
-    from ..paths import project_hash, state_root
     from ..platform import reading_for
     from .configured import ConfiguredHooks
     from .installed import InstalledPlugins
@@ -105,7 +104,7 @@ def assemble(
             agent=agent,
         )
         if "state_dir" not in options:
-            options["state_dir"] = None if dry_run else state_root() / "projects" / project_hash(survey.root)
+            options["state_dir"] = None if dry_run else _state_of(survey.root)
         options.setdefault("max_continue", survey.setting("max_continue", 8))
         engine = Engine(
             plugins,
@@ -136,6 +135,15 @@ def assemble(
         if log:
             _log(survey.problems)
         return Assembled(engine, survey)
+
+
+def _state_of(root: str) -> str:
+    """Return the folder for a project's values and sessions."""
+    from os.path import join
+
+    from ..paths import project_hash, state_folder
+
+    return join(state_folder(), "projects", project_hash(root))
 
 
 def _permissions(survey: Survey, given: Any) -> Any:
@@ -174,7 +182,7 @@ def _protect(engine: Engine, survey: Survey) -> None:
     """Register self-protection, unless it is switched off where a plugin may be."""
     import os
 
-    from ..paths import config_root, managed_config, state_root
+    from ..paths import MANAGED_CONFIG, config_folder, state_folder
     from .layers import TABLE
     from .self_protection import NAME, SelfProtection
 
@@ -187,7 +195,7 @@ def _protect(engine: Engine, survey: Survey) -> None:
         state, reason = "blocked", f"switched off by the command line or {DISABLE}"
     hooks: tuple[str, ...] = ()
     if not state:
-        files = [os.fspath(state_root()), os.fspath(config_root()), os.path.dirname(managed_config())]
+        files = [state_folder(), config_folder(), os.path.dirname(MANAGED_CONFIG)]
         files += [layer.path for layer in survey.layers if os.path.basename(layer.path) == TABLE]
         guard = SelfProtection(survey.root, files)
         record = SetUp(engine, survey).register_own(guard, NAME, layer="builtin", source="hookturn")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..quick import dumps, loads, sha256_hex
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -13,17 +15,15 @@ KEPT = 64
 def path_of(kind: str, key: str) -> str:
     """Return the file for a key (any text) of a kind of things (a plain word)."""
     import os
-    from hashlib import sha256
 
-    from ..paths import state_root
+    from ..paths import state_folder
 
-    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return os.path.join(state_root(), "cache", f"{kind}-{digest}.json")
+    digest = sha256_hex(key.encode("utf-8", "surrogatepass"))[:32]
+    return os.path.join(state_folder(), "cache", f"{kind}-{digest}.json")
 
 
 def load(kind: str, key: str) -> Any:
     """Return what was stored, or None when it is missing, damaged, or somebody else's."""
-    import json
     import os
 
     from ..paths import open_private
@@ -33,26 +33,25 @@ def load(kind: str, key: str) -> Any:
         with open(open_private(path_of(kind, key)), "rb") as file:
             if user_id() not in (None, os.fstat(file.fileno()).st_uid):
                 return None
-            return json.loads(file.read())
+            return loads(file.read())
     except (OSError, ValueError, RecursionError):
         return None
 
 
 def store(kind: str, key: str, value: Any) -> None:
     """Store a JSON value; where it cannot be written (a read-only home, say), nothing happens."""
-    import json
     import os
 
-    from ..paths import private_dir, state_root, write_private
+    from ..paths import private_folder, state_folder, write_private
 
     path = path_of(kind, key)
     try:
-        root = private_dir(state_root())
-        folder = private_dir(os.path.dirname(path), base=root)
+        root = private_folder(state_folder())
+        folder = private_folder(os.path.dirname(path), base=root)
         new = not os.path.lexists(path)
-        write_private(path, json.dumps(value).encode(), base=root)
+        write_private(path, dumps(value).encode(), base=root)
         if new:
-            _prune(os.fspath(folder), kind)
+            _prune(folder, kind)
     except OSError:
         return  # the next run does the work again
 

@@ -9,7 +9,6 @@ from .model import FILTER, MODES, normal
 from .problems import Problem, show
 from .secrets import resolve
 from .setup import SetUp
-from .standins import allowance, refusal
 from .survey import DISABLE, ONLY_LIVE, REVIEW
 from .trust import tightens
 
@@ -91,6 +90,8 @@ class ConfiguredHooks(SetUp):
         layer = self.survey.layer("managed")
         if layer is None or not layer.document.broken:
             return
+        from .standins import refusal
+
         plugin = refusal(
             "managed-configuration",
             f"the managed configuration {layer.label} cannot be read, so its rules are not in force",
@@ -281,6 +282,8 @@ class ConfiguredHooks(SetUp):
     ) -> None:
         if name in self.engine.registry.plugins:  # another layer's hook of the same name
             name = f"refusal:{name}"
+        from .standins import refusal
+
         plugin = refusal(name, reason, advice, self.survey.timings, timings)
         self.register_own(plugin, name, source=source, layer=layer, options=filters)
 
@@ -313,4 +316,6 @@ class ConfiguredHooks(SetUp):
         if self.survey.state("project", "permissions.always_allow") != "trusted":
             return
         rules = model.rules["always_allow"]
+        from .standins import allowance
+
         self.register_own(allowance(rules), "project-permissions", source=rules[0].source, layer="project")

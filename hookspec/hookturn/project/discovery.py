@@ -8,6 +8,7 @@ settings), ``hookturn.hookspecs`` (timings of frameworks), ``hookturn.commands``
 
 from __future__ import annotations
 
+from ..quick import dumps
 from ..spec.errors import RegistrationError
 from ..spec.record import Record, safe_text
 from . import cache
@@ -94,9 +95,7 @@ def _key() -> dict[str, Any]:
 
 def _name(key: dict[str, Any]) -> str:
     """The cache file's key: without the times, so that a newer list takes the old one's place."""
-    import json
-
-    return json.dumps([key["python"], [folder for folder, _ in key["folders"]]])
+    return dumps([key["python"], [folder for folder, _ in key["folders"]]])
 
 
 def _cached(key: dict[str, Any]) -> list[Found] | None:
@@ -245,7 +244,8 @@ def make(
     Raises:
         RegistrationError: when it cannot be loaded or refuses its settings.
     """
-    from ..runners.factory import call, takes_settings
+    from ..runners.factory import call
+    from ..spec.functions import takes_argument
     from .secrets import resolve
     from .settings import build, config_of, declares
 
@@ -266,7 +266,7 @@ def make(
         config = build(cls, settings, wrong)
     else:
         config = settings
-        if settings and factory and not takes_settings(target):
+        if settings and factory and not takes_argument(target):
             wrong.append(Wrong((), "the plugin takes no settings", f"Write '{found.name}: true'."))
     errors = [item for item in wrong if item.severity == "error"]
     if errors:
@@ -288,6 +288,6 @@ def make(
 
 def _is_factory(target: Any) -> bool:
     """Whether an entry point names something to call: a class or a function. Modules and instances are plugins."""
-    import inspect
+    from ..spec.functions import is_routine
 
-    return isinstance(target, type) or inspect.isroutine(target)
+    return isinstance(target, type) or is_routine(target)

@@ -158,13 +158,13 @@ def guards(assembled: Assembled, found: Iterable[Found]) -> list[Guard]:
 def trouble(root: str) -> list[dict[str, Any]]:
     """Return the last calls in a project that could not be answered properly, oldest first."""
     import json
-    from os.path import realpath
+    from os.path import join, realpath
 
     from ..agents.memory import TROUBLE, memory_folder
     from ..runners.module import read
 
     try:
-        lines = read(str(memory_folder() / TROUBLE), 10_000_000).splitlines()
+        lines = read(join(memory_folder(), TROUBLE), 10_000_000).splitlines()
     except (OSError, ValueError):
         return []
     rows = []

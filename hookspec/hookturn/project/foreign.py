@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..runners.entry import HookEntry
 from ..spec.errors import did_you_mean
 from ..spec.record import Record, thaw
-from .document import MAX_BYTES, Document, read_toml
-from .json_document import read_json
+from .document import MAX_BYTES, Document
 from .layers import not_managed, not_users, read_cached_yaml
 from .problems import Problem, show
 from .trust import declare
@@ -234,9 +233,13 @@ def parse(content: bytes, label: str, form: str) -> Document:
     if form == "yaml":
         return read_cached_yaml(content, label)
     if form == "toml":
+        from .toml_document import read_toml
+
         document = read_toml(content, label, ())
         assert document is not None  # it is the whole file
         return document
+    from .json_document import read_json
+
     return read_json(content, label)
 
 

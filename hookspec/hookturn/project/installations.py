@@ -38,19 +38,18 @@ class Installation(Record):
 def _path() -> str:
     from os.path import join
 
-    from ..paths import state_root
+    from ..paths import state_folder
 
-    return join(state_root(), "installed.json")
+    return join(state_folder(), "installed.json")
 
 
 def known() -> list[Installation]:
     """Return what is installed; nothing when the list is missing or damaged (the next install mends it)."""
-    import json
-
+    from ..quick import loads
     from ..runners.module import read
 
     try:
-        data = json.loads(read(_path()))
+        data = loads(read(_path()))
         return [Installation(**item) for item in data["installed"]] if data["schema"] == SCHEMA else []
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return []
@@ -80,11 +79,11 @@ def note(agent: str, project: str, *, http: bool = False, gone: bool = False, fo
     import os
     from time import time
 
-    from ..paths import FileLock, private_dir, state_root, write_private
+    from ..paths import FileLock, private_folder, state_folder, write_private
     from ..spec.events import rfc3339
 
     project = os.path.realpath(project) if project else ""
-    root = private_dir(state_root())
+    root = private_folder(state_folder())
     with FileLock(os.path.join(root, "installed.lock"), timeout=30):
         kept = [
             item for item in known() if (item.agent, item.project, item.folder) != (agent, project, folder)

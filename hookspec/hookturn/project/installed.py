@@ -66,18 +66,18 @@ class InstalledPlugins(SetUp):
         self._row(item, "loaded", "", record.hooks)
 
     def _too_old(self, item: discovery.Found, wanted: Wanted | None) -> str:
-        from .versions import satisfies
-
         lines = (
             []
             if wanted is None
             else [*wanted.requirers, *([wanted.entry] if wanted.entry is not None else [])]
         )
         for line in lines:
-            if line.version and not satisfies(item.version, line.version):
-                return (
-                    f"version {item.version or 'unknown'} does not fulfil {line.version!r} of {line.source}"
-                )
+            if line.version:
+                from .versions import satisfies
+
+                if not satisfies(item.version, line.version):
+                    version = item.version or "unknown"
+                    return f"version {version} does not fulfil {line.version!r} of {line.source}"
         return ""
 
     def _plugin_options(self, wanted: Wanted | None) -> dict[str, Any]:

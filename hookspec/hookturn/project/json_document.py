@@ -6,14 +6,13 @@ text only once somebody asks for one, since most files have nothing wrong.
 
 from __future__ import annotations
 
-import json
-
 from ..agents.json_text import nodes, without_comments
 from .document import MAX_DEPTH, MAX_NODES, Document, Lines, decode
 from .problems import kind_of, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from json import JSONDecodeError
     from typing import Any
 
     from .problems import Path
@@ -52,6 +51,8 @@ def read_json(content: bytes, file: str) -> Document:
         the document; when it is ``broken`` its ``problems`` say why. Of a key that stands twice in an object
         the last counts, as everywhere; the document has a warning then.
     """
+    import json
+
     document = JsonDocument(file)
     text = decode(document, content)
     if text is None:
@@ -100,7 +101,7 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")
 
 
-def _told(text: str, error: json.JSONDecodeError) -> tuple[int, str, str]:
+def _told(text: str, error: JSONDecodeError) -> tuple[int, str, str]:
     """Return place, cause and remedy of a syntax error in plain words."""
     place = error.pos
     if text[place : place + 1] == "," and "trailing comma" in error.msg:  # Python 3.13 points at the comma

@@ -10,7 +10,7 @@ the user trusts it is decided in ``assemble``.
 
 from __future__ import annotations
 
-from .document import MAX_BYTES, Document, read_toml, read_yaml
+from .document import MAX_BYTES, Document
 from .problems import Problem
 
 TYPE_CHECKING = False
@@ -128,7 +128,11 @@ def _is_root(folder: str) -> bool:
         return True
     table = os.path.join(folder, TABLE)
     content, _ = _read(table) if os.path.isfile(table) else (None, "")
-    return content is not None and read_toml(content, TABLE) is not None
+    if content is None:
+        return False
+    from .toml_document import read_toml
+
+    return read_toml(content, TABLE) is not None
 
 
 def _read(path: str) -> tuple[bytes | None, str]:
@@ -166,7 +170,7 @@ def find(
 
     layers: list[Layer] = []
     problems: list[Problem] = []
-    managed = os.fspath(paths.managed_config())
+    managed = paths.MANAGED_CONFIG
     why = not_managed(managed)
     layer = _load("managed", managed, managed, problems)
     if layer is not None:
@@ -183,7 +187,7 @@ def find(
                 )
             )
         layers.append(layer)
-    user = os.path.join(paths.config_root(), "hookturn.yaml")
+    user = os.path.join(paths.config_folder(), "hookturn.yaml")
     layer = _load("user", user, user, problems)
     if layer is not None:
         why = not_users(user)
@@ -269,7 +273,13 @@ def _load(
                 document.broken = True
                 return Layer(name, path, label, document)
         return None
-    found = read_toml(content, label) if path.endswith(".toml") else read_cached_yaml(content, label)
+    found: Document | None
+    if path.endswith(".toml"):
+        from .toml_document import read_toml
+
+        found = read_toml(content, label)
+    else:
+        found = read_cached_yaml(content, label)
     if found is None:
         if must_exist:
             problems.append(Problem(label, 0, 0, "", "has no [tool.hookturn] table", "Name another file."))
@@ -279,17 +289,18 @@ def _load(
 
 def read_cached_yaml(content: bytes, label: str) -> Document:
     """Read YAML, or take what was read of the same bytes before: PyYAML alone takes a Python start's time."""
-    from hashlib import sha256
-
+    from ..quick import sha256_hex
     from . import cache
 
-    key = f"{CACHED_FORM}:{sha256(content).hexdigest()}"
+    key = f"{CACHED_FORM}:{sha256_hex(content)}"
     stored = cache.load("yaml", key)
     if stored is not None:
         try:
             return Document.from_json(label, stored)
         except (KeyError, TypeError, ValueError):
             stored = None  # damaged: read the file itself
+    from .yaml_document import read_yaml
+
     document = read_yaml(content, label)
     if not document.problems and len(content) > 0:
         cache.store("yaml", key, document.to_json())

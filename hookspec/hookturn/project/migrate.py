@@ -14,9 +14,11 @@ from ..agents.atomcode.matcher import TOOL_EVENTS, WEBHOOK_TRIGGERS
 from ..agents.atomcode.tools import TOOLS
 from ..agents.dialect import HookFile
 from ..spec.record import Record, thaw
-from .document import Document, read_toml, read_yaml
+from .document import Document
 from .json_document import read_json
 from .model import read_hooks, read_model
+from .toml_document import read_toml
+from .yaml_document import read_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -147,9 +147,12 @@ class Model:
 
 def normal(name: str) -> str:
     """Return a plugin's name for comparing: case and ``-``, ``_``, ``.`` do not count. Source: PEP 503."""
-    import re
+    return "-".join(_filled(name.replace("_", "-").replace(".", "-").split("-"))).lower()
 
-    return re.sub(r"[-_.]+", "-", name).lower()
+
+def _filled(parts: list[str]) -> list[str]:
+    """Return the parts without the empty ones that runs of separators leave between others."""
+    return [part for at, part in enumerate(parts) if part or at in (0, len(parts) - 1)]
 
 
 def read_model(document: Document, layer: str, base_dir: str) -> Model:
@@ -310,8 +313,6 @@ def _plugins(model: Model, table: object) -> None:
 
 
 def _plugin(model: Model, path: Path, name: str, value: object) -> PluginEntry | None:
-    from .versions import check_spec
-
     line, column = model.document.at(path, key=True)
     place: dict[str, Any] = {
         "layer": model.layer,
@@ -338,6 +339,8 @@ def _plugin(model: Model, path: Path, name: str, value: object) -> PluginEntry |
     if "mode" in settings and settings["mode"] in MODES:
         control["mode"] = settings.pop("mode")
     if "version" in settings:
+        from .versions import check_spec
+
         control["version"] = version = settings.pop("version")
         wrong = check_spec(version)
         if wrong:

@@ -23,7 +23,7 @@ def lock_rows(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
     from ..agents.rolebox import roles
     from ..runners.module import read
-    from .document import read_yaml
+    from .yaml_document import read_yaml
 
     path = join(roles.config_folder(environ), "rolebox.lock")
     try:

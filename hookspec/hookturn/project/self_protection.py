@@ -8,44 +8,79 @@ which catches what a model does by habit, and not what hides its meaning.
 
 from __future__ import annotations
 
-import re
+from functools import cache
 
-from ..engine.shell import split
 from ..spec.answers import Ask
 from ..spec.markers import hookimpl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable
     from typing import Any
 
 NAME = "self-protection"
 
 # Agents' settings and hook files: compat facts of each agent's configuration page.
+# (what a mention has in it in any case, the pattern)
 _NAMES = (
-    r"hookturn\.ya?ml",
-    r"\.hookturn(?:/\S*)?",
-    r"\.claude(?:/settings[^/\s]*\.json|/hooks(?:/\S*)?)?",
-    r"\.codex(?:/(?:hooks\.json|config\.toml))?",
-    r"\.gemini(?:/settings\.json)?",
-    r"\.qwen(?:/\S*)?",
-    r"\.copilot(?:/\S*)?",
-    r"\.github/hooks(?:/\S*)?",
-    r"\.opencode(?:/plugins?(?:/\S*)?)?",
-    r"opencode/plugins?(?:/\S*)?",
-    r"\.cursor/hooks\.json",
-    r"\.windsurf/hooks\.json",
-    r"hooks\.toml",
-    r"\.hooks\.json",
-    r"\.atomcode/hooks\.json",
-    r"plugins/hook_trust\.json",
-    r"hooks/hooks\.json",
-    r"hooks/hookturn\.mjs",
-    r"role\.yaml",
+    ("hookturn.y", r"hookturn\.ya?ml"),
+    (".hookturn", r"\.hookturn(?:/\S*)?"),
+    (".claude", r"\.claude(?:/settings[^/\s]*\.json|/hooks(?:/\S*)?)?"),
+    (".codex", r"\.codex(?:/(?:hooks\.json|config\.toml))?"),
+    (".gemini", r"\.gemini(?:/settings\.json)?"),
+    (".qwen", r"\.qwen(?:/\S*)?"),
+    (".copilot", r"\.copilot(?:/\S*)?"),
+    (".github/hooks", r"\.github/hooks(?:/\S*)?"),
+    (".opencode", r"\.opencode(?:/plugins?(?:/\S*)?)?"),
+    ("opencode/plugin", r"opencode/plugins?(?:/\S*)?"),
+    (".cursor/hooks.json", r"\.cursor/hooks\.json"),
+    (".windsurf/hooks.json", r"\.windsurf/hooks\.json"),
+    ("hooks.toml", r"hooks\.toml"),
+    (".hooks.json", r"\.hooks\.json"),
+    (".atomcode/hooks.json", r"\.atomcode/hooks\.json"),
+    ("plugins/hook_trust.json", r"plugins/hook_trust\.json"),
+    ("hooks/hooks.json", r"hooks/hooks\.json"),
+    ("hooks/hookturn.mjs", r"hooks/hookturn\.mjs"),
+    ("role.yaml", r"role\.yaml"),
 )
-_PATH = re.compile(rf"(?:^|.*/)(?:{'|'.join(_NAMES)})/*", re.IGNORECASE | re.DOTALL)
-_MENTION = re.compile(rf"(?:^|[^\w.-])(?:{'|'.join(_NAMES)})(?:/\*?)?(?![\w./-])", re.IGNORECASE)
-_REDIRECT = re.compile(r"(?:>>?|>\||&>>?|<>)\s*(\"[^\"]*\"|'[^']*'|[^\s;|&<>()]+)")
+
+
+# Compiled when they are asked for: most calls of an agent need none of them, and would wait for them.
+@cache
+def _path() -> re.Pattern[str]:
+    return _compiled(rf"(?:^|.*/)(?:{_any_name()})/*", dotall=True)
+
+
+@cache
+def _mention() -> re.Pattern[str]:
+    return _compiled(rf"(?:^|[^\w.-])(?:{_any_name()})(?:/\*?)?(?![\w./-])")
+
+
+@cache
+def _reading_tool() -> re.Pattern[str]:
+    return _compiled(r"(?:^|[_.:-])(?:read|get|list|search|find|view|stat|show|head|cat|grep|glob)")
+
+
+def _any_name() -> str:
+    return "|".join(pattern for _, pattern in _NAMES)
+
+
+def _compiled(pattern: str, *, dotall: bool = False) -> re.Pattern[str]:
+    import re
+
+    return re.compile(pattern, re.IGNORECASE | (re.DOTALL if dotall else 0))
+
+
+def _may_mention(text: str) -> bool:
+    """Whether a text may mention one of the names; False is certain."""
+    if not text.isascii():  # other letters have other ideas of case
+        return True
+    small = text.lower()
+    return any(part in small for part, _ in _NAMES)
+
+
+_REDIRECT = r"(?:>>?|>\||&>>?|<>)\s*(\"[^\"]*\"|'[^']*'|[^\s;|&<>()]+)"
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -61,9 +96,6 @@ _WRAPPERS = _words_of(
     "sudo doas env nohup command builtin exec time nice ionice setsid stdbuf timeout sh bash dash zsh ksh"
 )
 _COMMANDS = frozenset(("trust", "untrust", "install", "uninstall"))
-_READING_TOOL = re.compile(
-    r"(?:^|[_.:-])(?:read|get|list|search|find|view|stat|show|head|cat|grep|glob)", re.IGNORECASE
-)
 
 
 class SelfProtection:
@@ -89,7 +121,7 @@ class SelfProtection:
             found = self._in_command(event.command)
             if found:
                 return Ask(f"this command may change what controls the hooks: {found}")
-        if event.kind == "write" or (event.kind == "other" and not _READING_TOOL.search(event.tool)):
+        if event.kind == "write" or (event.kind == "other" and not _reading_tool().search(event.tool)):
             for path in event.paths:
                 if self._protected(path):
                     return Ask(f"this would change what controls the hooks: {path}")
@@ -105,14 +137,14 @@ class SelfProtection:
             real = full
         for form in (full, real):
             below = form.replace("\\", "/")
-            if _PATH.fullmatch(below):
+            if _may_mention(below) and _path().fullmatch(below):
                 return True
             if any(below == file or below.startswith(f"{file}/") for file in self._files):
                 return True
         return False
 
     def _mentions(self, text: str) -> bool:
-        if _MENTION.search(text):
+        if _may_mention(text) and _mention().search(text):
             return True
         home = _home()
         return any(file in text or (home and file.replace(home, "~", 1) in text) for file in self._files)
@@ -121,7 +153,11 @@ class SelfProtection:
         """Return the part of a command line that may change a protected file, or an empty string."""
         if not self._mentions(command) and "hookturn" not in command:
             return ""
-        for match in _REDIRECT.finditer(command):
+        import re
+
+        from ..engine.shell import split
+
+        for match in re.finditer(_REDIRECT, command):
             if self._mentions(match[1].strip("\"'")):
                 return match[0]
         line = split(command)
@@ -144,6 +180,8 @@ class SelfProtection:
             verb = next((word for word in words[1:] if not word.startswith("-")), "")
             return verb not in _GIT_READERS
         if program == "sed":
+            import re
+
             return any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words[1:]) or any(
                 " " in word and self._mentions(word) for word in words[1:]
             )

@@ -77,7 +77,8 @@ def build(config: Any, settings: dict[str, Any], wrong: list[Wrong]) -> Any:
 
 
 def _build(config: Any, settings: dict[str, Any], path: Path, wrong: list[Wrong]) -> Any:
-    hints, required, any_name = _fields(config)
+    # Where nothing is set, the types need not be known: finding them costs more than most calls of an agent.
+    hints, required, any_name = _fields(config) if settings or not _has_defaults(config) else ({}, [], False)
     errors = _errors(wrong)
     values = {}
     for name, value in settings.items():
@@ -122,12 +123,27 @@ def _takes_values(config: Any) -> bool:
     return config.__init__ is not object.__init__ or config.__new__ is not object.__new__
 
 
+def _has_defaults(config: Any) -> bool:
+    """Whether all fields of a plain class have a default that its objects may share."""
+    if _takes_values(config):
+        return False
+    try:
+        names = {name for cls in config.__mro__ for name in getattr(cls, "__annotations__", ())}
+    except Exception:  # Python 3.14 evaluates them here, and one may be a name for type checkers only
+        return False
+    values = [getattr(config, name, []) for name in names if not name.startswith("_")]
+    return "validate" not in names and not any(isinstance(value, (list, dict, set)) for value in values)
+
+
 def _own_copies(config: Any, hints: dict[str, Any]) -> dict[str, Any]:
     """Return fresh copies of a plain class's list, dict and set defaults, so that objects do not share them."""
+    defaults = {name: getattr(config, name) for name in hints if hasattr(config, name)}
+    shared = {name: value for name, value in defaults.items() if isinstance(value, (list, dict, set))}
+    if not shared:
+        return shared
     from copy import deepcopy
 
-    defaults = {name: getattr(config, name) for name in hints if hasattr(config, name)}
-    return {name: deepcopy(value) for name, value in defaults.items() if isinstance(value, (list, dict, set))}
+    return deepcopy(shared)
 
 
 def _fields(config: Any) -> tuple[dict[str, Any], list[str], bool]:
@@ -167,13 +183,14 @@ def _hints(owner: Any) -> dict[str, Any]:
     try:
         found = typing.get_type_hints(owner, include_extras=False)
     except Exception:
-        # One name that only type checkers import must not cost the other annotations.
+        from ..redact import Secret
+
+        # One name that only type checkers import must not cost the other annotations; these are known.
         for cls in reversed(getattr(owner, "__mro__", (owner,))):
             module = sys.modules.get(getattr(cls, "__module__", ""))
             for name, hint in getattr(cls, "__annotations__", {}).items():
-                found[name] = _resolved(
-                    hint, vars(module) if module else {}, dict(getattr(cls, "__dict__", {}))
-                )
+                scope = {**vars(typing), "Secret": Secret, **(vars(module) if module else {})}
+                found[name] = _resolved(hint, scope, dict(getattr(cls, "__dict__", {})))
     return {
         name: hint
         for name, hint in found.items()

@@ -292,20 +292,19 @@ class Trust:
         """Return the store's file."""
         import os
 
-        from ..paths import state_root
+        from ..paths import state_folder
 
-        return os.path.join(state_root(), "trust.json")
+        return os.path.join(state_folder(), "trust.json")
 
     @classmethod
     def load(cls) -> Trust:
         """Read the store. A missing file trusts nothing; so does a damaged one, with a problem."""
-        import json
-
+        from ..quick import loads
         from ..runners.module import read
 
         path = cls.path()
         try:
-            data = json.loads(read(path))
+            data = loads(read(path))
             projects = data["projects"]
             if data["schema"] != SCHEMA or not isinstance(projects, dict):
                 raise ValueError(f"schema {data['schema']!r} is not {SCHEMA}")
@@ -425,10 +424,10 @@ class Trust:
         import json
         import os
 
-        from ..paths import FileLock, private_dir, write_private
+        from ..paths import FileLock, private_folder, write_private
 
         path = self.path()
-        folder = private_dir(os.path.dirname(path))
+        folder = private_folder(os.path.dirname(path))
         with FileLock(f"{path}.lock", timeout=30):
             fresh = Trust.load()
             if fresh.problem is not None:

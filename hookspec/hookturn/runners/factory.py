@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..spec.functions import takes_argument
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -17,19 +19,4 @@ def call(factory: Any, settings: Any) -> Any:
     Raises:
         whatever the factory raises.
     """
-    return factory(settings) if takes_settings(factory) else factory()
-
-
-def takes_settings(factory: Any) -> bool:
-    """Tell whether a factory takes a positional argument."""
-    import inspect
-
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # builtins without a signature
-        return False
-    return any(
-        parameter.kind
-        in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
-        for parameter in parameters
-    )
+    return factory(settings) if takes_argument(factory) else factory()

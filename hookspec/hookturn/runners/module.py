@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from ..platform import O_BINARY, O_CLOEXEC
+from ..quick import sha256_hex
 from ..spec.errors import RegistrationError, did_you_mean
+from ..spec.functions import is_routine
 from ..spec.markers import hookimpl
 from ..spec.record import safe_text
 from ..spec.timings import TIMINGS
@@ -12,7 +16,6 @@ from .entry import Configured
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import ModuleType
     from typing import Any
 
     from .entry import HookEntry
@@ -29,6 +32,7 @@ OBJECTS = ("plugin", "hook")
 LIFECYCLE = ("on_load", "on_dispose")
 
 _loaded = 0
+_plugins: dict[str, object] = {}  # module -> reference to the plugin that it goes with
 
 
 def read(path: str, limit: int = MAX_BYTES) -> bytes:
@@ -59,10 +63,8 @@ def read(path: str, limit: int = MAX_BYTES) -> bytes:
 
 def digest_of(path: str) -> str:
     """Return the SHA-256 of a file, or an empty string for one that cannot be read or is too large."""
-    from hashlib import sha256
-
     try:
-        return sha256(read(path, MAX_PROGRAM)).hexdigest()
+        return sha256_hex(read(path, MAX_PROGRAM))
     except (OSError, ValueError):
         return ""
 
@@ -81,8 +83,6 @@ def load(entry: HookEntry) -> ModuleType:
             (SystemExit included), named.
     """
     import sys
-    from hashlib import sha256
-    from types import ModuleType
 
     from ..paths import safe_component
 
@@ -94,7 +94,7 @@ def load(entry: HookEntry) -> ModuleType:
         raise _refused(
             entry, f"{path} cannot be read: {why}", "Correct the path under 'run: {module: ...}'."
         ) from None
-    if entry.digest and sha256(source).hexdigest() != entry.digest:
+    if entry.digest and sha256_hex(source) != entry.digest:
         raise _refused(
             entry, f"{path} has changed since it was trusted", "Look at it, then run `hookturn trust`."
         )
@@ -170,7 +170,7 @@ def hooks_of(
         target = getattr(module, name, None)
         if target is None:
             continue
-        if _is_function(target):
+        if is_routine(target):
             general = target if name == "hook" else None
             continue
         functions.update(_functions(entry, _instance(entry, target, config), known))
@@ -191,7 +191,7 @@ def hooks_of(
         hooks[timing] = function
     if not hooks:
         near = next(
-            (n for n in vars(module) if _is_function(getattr(module, n)) and did_you_mean(n, known)), ""
+            (n for n in vars(module) if is_routine(getattr(module, n)) and did_you_mean(n, known)), ""
         )
         raise _refused(
             entry,
@@ -234,15 +234,13 @@ def _plugin_line(module: ModuleType, known: tuple[str, ...]) -> str:
 def _forget_with(plugin: Configured, name: str) -> None:
     """Let the module go with its plugin."""
     import sys
-    from weakref import finalize
+    from _weakref import ref  # weakref itself brings more than a call of an agent needs
 
-    finalize(plugin, sys.modules.pop, name, None)
+    def forget(_: object) -> None:
+        sys.modules.pop(name, None)
+        del _plugins[name]
 
-
-def _is_function(value: object) -> bool:
-    import inspect
-
-    return inspect.isroutine(value)
+    _plugins[name] = ref(plugin, forget)
 
 
 def _instance(entry: HookEntry, target: Any, config: Mapping[str, Any] | None) -> Any:
@@ -264,9 +262,7 @@ def _instance(entry: HookEntry, target: Any, config: Mapping[str, Any] | None) -
 def _functions(entry: HookEntry, owner: Any, known: tuple[str, ...]) -> dict[str, Any]:
     """Return timing -> function of a module or an object."""
     found: dict[str, Any] = {}
-    import inspect
-
-    is_module = inspect.ismodule(owner)
+    is_module = isinstance(owner, ModuleType)
     for name in list(vars(owner)) if is_module else dir(owner):
         if name.startswith("__") or (is_module and name in OBJECTS):
             continue
@@ -281,7 +277,7 @@ def _functions(entry: HookEntry, owner: Any, known: tuple[str, ...]) -> dict[str
                     "Use one of the names of `hookturn.spec.timings`, or mark it `optionalhook=True`.",
                     name,
                 )
-        elif (name in known or name in LIFECYCLE) and _is_function(function):
+        elif (name in known or name in LIFECYCLE) and is_routine(function):
             timing = name
         else:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..quick import sha256_hex
 from ..spec.record import jsonable
 from .module import digest_of
 from .wire import FailedToStart, Hidden, NoAnswer, reveal
@@ -34,14 +35,12 @@ class Outside:
     """
 
     def __init__(self, entry: HookEntry, config: Mapping[str, Any], timeout: float) -> None:
-        from hashlib import sha256
-
         self.entry = entry
         self.config = jsonable(reveal(dict(config)))
         self.hidden = Hidden(dict(config))
         self.timeout = float(entry.options.get("timeout", timeout))
         where = f"{entry.base_dir}\0{entry.file}\0{entry.name}"
-        self.label = sha256(where.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self.label = sha256_hex(where.encode("utf-8", "surrogatepass"))[:12]
         self._seen: dict[str, tuple[int, ...]] = {}  # what trusted files looked like when they were last read
 
     def starts_itself(self, env: Mapping[str, str], ctx: Any) -> bool:

@@ -5,8 +5,6 @@ Source: AtomCode's context objects of the HookEngine (generation 1) and its cc_h
 
 from __future__ import annotations
 
-import json
-
 from ...spec.events import rfc3339
 from ...spec.record import jsonable
 from .matcher import snake, tool_name, tool_of
@@ -22,6 +20,8 @@ USED_TOOLS = "used_tools"
 
 def dumps(data: Any) -> str:
     """Return compact JSON: readable UTF-8 as AtomCode writes it, escapes only where UTF-8 cannot hold a text."""
+    import json
+
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode("utf-8")

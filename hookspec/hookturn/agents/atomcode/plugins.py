@@ -5,10 +5,10 @@ Source: AtomCode's ``installed_plugins.json`` (version 1) and ``hook_trust.json`
 
 from __future__ import annotations
 
-import json
 import os
 
 from ...paths import UnsafePathError, inside
+from ...quick import loads
 from ..dialect import HookFile
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def read_object(path: str) -> dict[str, Any]:
     from ...runners.module import read
 
     try:
-        data = json.loads(read(path, _MOST))
+        data = loads(read(path, _MOST))
     except (OSError, ValueError, RecursionError):
         return {}  # not there, or broken: nothing is installed, and nothing is trusted
     return data if isinstance(data, dict) else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +38,16 @@ TIMING_OF = {
 HOOK_KEYS = ("custom", "builtin", "recovery")
 """Keys of ``hooks``."""
 
-_NOT_OURS = re.compile(rb"^(?:%s)[ \t]*:" % b"|".join(key.encode() for key in FOREIGN_KEYS), re.M)
 OWN = "hookturn.mjs"
 """Name of our module's file in a role."""
 
-_NAME = re.compile(rb"^name[ \t]*:", re.M)
-_ROLE = re.compile(rb"^(?:prompt|prompt_file|auto_activate|disable_functions)[ \t]*:", re.M)
-_HOOKS = re.compile(rb"^hooks[ \t]*:", re.M)
-_HOOK_KEY = re.compile(rb"^(?:[ \t{]|hooks[ \t]*:).*\b(?:custom|builtin|recovery)[ \t]*:", re.M)
-
-_ENV = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+# Compiled when a file is there: most projects have none, and an agent's call would wait for it.
+_NOT_OURS = rb"(?m)^(?:%s)[ \t]*:" % b"|".join(key.encode() for key in FOREIGN_KEYS)
+_NAME = rb"(?m)^name[ \t]*:"
+_ROLE = rb"(?m)^(?:prompt|prompt_file|auto_activate|disable_functions)[ \t]*:"
+_HOOKS = rb"(?m)^hooks[ \t]*:"
+_HOOK_KEY = rb"(?m)^(?:[ \t{]|hooks[ \t]*:).*\b(?:custom|builtin|recovery)[ \t]*:"
+_ENV = r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 class Found:
@@ -131,11 +130,13 @@ def _roles(folder: str, *, links: bool) -> list[str]:
 
 def recognises(content: bytes) -> bool:
     """Tell from its text whether a file is one of rolebox's, so that others cost nothing and are not complained about."""
-    if _NOT_OURS.search(content):
+    from re import search
+
+    if search(_NOT_OURS, content):
         return False
-    if _HOOKS.search(content) and _HOOK_KEY.search(content):
+    if search(_HOOKS, content) and search(_HOOK_KEY, content):
         return True
-    return bool(_NAME.search(content.removeprefix(b"\xef\xbb\xbf")) and _ROLE.search(content))
+    return bool(search(_NAME, content.removeprefix(b"\xef\xbb\xbf")) and search(_ROLE, content))
 
 
 def is_ours(entry: Any) -> bool:
@@ -163,7 +164,9 @@ def interpolated(value: Any, environ: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if "{env:" not in value:
             return value
-        return _ENV.sub(lambda match: environ.get(match[1], match[0]), value)
+        import re
+
+        return re.sub(_ENV, lambda match: environ.get(match[1], match[0]), value)
     if isinstance(value, dict):
         return {key: interpolated(item, environ) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
