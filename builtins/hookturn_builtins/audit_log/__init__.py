@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from threading import Lock
+from time import monotonic
 
 from hookturn import Warn, hookimpl
 
@@ -15,6 +16,10 @@ from ..places import project_key, state_folder
 
 EVERY = 1000
 """Records after which the trail is anchored although no session ended."""
+
+LATELY = 10.0
+"""Seconds after an anchor in which the start of a session makes no other one: three times a file is brought to the
+disk for each, and a session could cut off what is younger than the newest anchor anyway."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,6 +153,7 @@ class _Place:
         self._recorder: Recorder | None = None
         self._failing = False
         self._told = False  # what is wrong with the anchors
+        self._anchored = float("-inf")  # when they were made last, by the monotonic clock
         self._elsewhere = 0  # records since the last one that the trail itself took
         self._lost = 0
 
@@ -180,7 +186,7 @@ class _Place:
             ctx: for the log.
             first: the session begins; what hinders then shows again at its end, or with its records.
         """
-        if self.dry_run:
+        if self.dry_run or (first and monotonic() - self._anchored < LATELY):
             return None
         from .anchors import Anchors, DamagedAnchorsError
 
@@ -194,6 +200,7 @@ class _Place:
         else:
             number = made.number if made is not None else 0
             if number >= anchors.highest:
+                self._anchored = monotonic()
                 return None
             text = (
                 f"The audit trail {self.path} has {number:,} of the {anchors.highest:,} records that an anchor names; "

@@ -169,9 +169,10 @@ class Course:
 
     def _started(self) -> None:
         """Start the session that the agent never started (or that goes on after its end)."""
-        if not self.session.started:
+        known = self.session.values().look()
+        if not known.get("started") or known.get("ended"):
             self._start(told=False)
-        else:
+        elif known.get("host", {}).get("starting"):
             self._wait()
 
     def _supplied(self) -> bool:

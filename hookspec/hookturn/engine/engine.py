@@ -485,7 +485,7 @@ class Engine:
         start = perf_counter() if watchers is not None or measure else 0.0
         times: list[tuple[str, float]] | None = [] if start else None
         fold: Fold | None = None
-        if plan is not None and plan.plain and not measure and deadline is None and self._free():
+        if plan is not None and plan.plain and not measure and deadline is None and self._free(plan):
             fold = self._fire_plain(plan, event, permissions, carried, times)
         elif plan is not None or permissions or carried is not None or self.composition is not None:
             fold = yield from self._steps(plan, event, measure, deadline, permissions, carried, times)
@@ -515,9 +515,14 @@ class Engine:
             event = event.replace(dry_run=True)
         return event if self.composition is None else self.composition.prepare(event)
 
-    def _free(self) -> bool:
+    def _free(self, plan: Plan) -> bool:
         """Whether nothing asks for more than the plain loop does."""
-        return self.composition is None and not self._aside and not self.threaded and not _nest.get().skip
+        return (
+            self.composition is None
+            and not self._aside
+            and (plan.own or not self.threaded)
+            and not _nest.get().skip
+        )
 
     def _folded(self, fold: Fold) -> Outcome:
         out = fold.outcome()
@@ -648,7 +653,6 @@ class Engine:
                 until = min(nest.end, monotonic() + limit)
                 token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
                 try:
-                    # hookturn's own take no thread: they are known not to hang.
                     if self.threaded and not step.is_async and step.owner.layer != "builtin":
                         answer = yield None, partial(step.call, fold.event), limit
                     else:
@@ -844,7 +848,7 @@ class Engine:
         """Show an outcome to the on_outcome hooks."""
         seen = self._outcome_event(before, out)
         fold: Fold | None
-        if watchers.plain and self._free():
+        if watchers.plain and self._free(watchers):
             fold = self._fire_plain(watchers, seen, None, None)
         else:
             fold = yield from self._steps(watchers, seen, False, None, None, None)

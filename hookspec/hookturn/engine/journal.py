@@ -18,6 +18,7 @@ from . import history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
     from typing import Any
 
@@ -72,6 +73,13 @@ class Journal:
             if self._depth == 0:
                 self._follow()
             return self._data.get(key, default)
+
+    def look(self) -> Mapping[str, Any]:
+        """Return all values as they are now, to be read at once."""
+        with self._threads:
+            if self._depth == 0:
+                self._follow()
+            return self._data
 
     def set(self, key: str, value: Any) -> None:
         """Store a JSON value.
@@ -129,8 +137,8 @@ class Journal:
 
     # -- reading --------------------------------------------------------------------------------
 
-    def _follow(self) -> bool:
-        """Read what was added since; tells whether the file is there.
+    def _follow(self) -> int:
+        """Read what was added since; returns the file's size in bytes, or -1 when it is not there.
 
         Lines are whole or do not count, so reading needs no lock.
         """
@@ -138,17 +146,17 @@ class Journal:
             found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             self._close_file()
-            return False
+            return -1
         if (found.st_dev, found.st_ino) != self._id or self._pid != os.getpid():
             self._close_file()
             try:
                 self._open(0)
             except FileNotFoundError:
-                return False
+                return -1
             found = os.fstat(self._fd)
         if found.st_size != self._end:
             self._read(found.st_size)
-        return True
+        return found.st_size
 
     def _read(self, size: int) -> None:
         if size < self._end:  # somebody cut it
@@ -202,9 +210,10 @@ class Journal:
             self._close()
 
     def _prepare(self) -> None:
-        if not self._follow() or self._fd < 0:
+        size = self._follow()
+        if self._fd < 0:  # not there, or damaged
             self._open(os.O_CREAT)
-        elif os.fstat(self._fd).st_size > self._end:
+        elif size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
         if self._small is None:
             self._small = loads(_encode(history.small(self._data)))

@@ -298,7 +298,11 @@ class Lifecycle:
         Raises:
             LifecycleError: when it has none.
         """
-        turn: dict[str, Any] | None = self.state.get("turns", {}).get(agent_id)
+        return self._turn_in(self.state.look(), agent_id)
+
+    @staticmethod
+    def _turn_in(data: Mapping[str, Any], agent_id: str) -> dict[str, Any]:
+        turn: dict[str, Any] | None = data.get("turns", {}).get(agent_id)
         if turn is None:
             raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
         return turn
@@ -455,14 +459,13 @@ class Lifecycle:
         if not isinstance(args, dict):
             raise EventError(f"a tool's arguments are a dict, got {type(args).__name__}")
         call = Call(call_id, tool, freeze(dict(args)))
-        turn = self.turn_of(agent_id)
         self.engine.check_nesting()  # before anything is begun that could not be ended
         change = self.state.change()
         with change as data:
-            stored = self._stored(data, agent_id)
-            opened = stored["open"].get(call_id)
-            if call_id in stored["closed"] or (opened is not None and opened.get("decided")):
-                return self._again(call, stored)
+            turn = self._turn_in(data, agent_id)
+            opened = turn["open"].get(call_id)
+            if call_id in turn["closed"] or (opened is not None and opened.get("decided")):
+                return self._again(call, turn)
             if opened is None:  # else who began it never came to a decision
                 about = {
                     "tool": tool,
@@ -515,7 +518,9 @@ class Lifecycle:
 
     def _classify(self, agent_id: str, turn: Mapping[str, Any], call: Call, raw: Any) -> Steps[None]:
         # The end of the main agent's turn is its sub-agents' too.
-        blocked = turn["blocked"] or self.state.get("turns", {}).get("", {}).get("blocked")
+        blocked = turn["blocked"]
+        if agent_id and not blocked:
+            blocked = self.state.get("turns", {}).get("", {}).get("blocked")
         if blocked:
             self._refuse(
                 call, "deny", blocked[0], blocked[1], f"The turn was ended by {blocked[0]}: {blocked[1]}"

@@ -146,10 +146,11 @@ class Plan:
         timing: the timing's contract.
         steps: all hooks, guards last.
         plain: whether all are synchronous functions without a time limit of their own.
+        own: whether all are hookturn's own, which take no thread: they are known not to hang.
         static: what ``groups`` returns for every event, or None when it depends on the event.
     """
 
-    __slots__ = ("_cache", "_groups", "_key", "_varies", "plain", "static", "steps", "timing")
+    __slots__ = ("_cache", "_groups", "_key", "_varies", "own", "plain", "static", "steps", "timing")
 
     def __init__(self, timing: Timing, steps: list[Step]) -> None:
         self.timing = timing
@@ -157,6 +158,7 @@ class Plan:
         hooks = tuple(step for step in self.steps if not step.guard)
         guards = tuple(step for step in self.steps if step.guard)
         self._groups = tuple(group for group in (hooks, guards) if group)
+        self.own = all(step.owner.layer == "builtin" for step in self.steps)
         self.plain = not any(step.is_async or step.own_timeout for step in self.steps)
         # What a filter looks at and what a ctx belongs to do not change within a fire,
         # so the hooks to call are chosen once and remembered by these attributes.

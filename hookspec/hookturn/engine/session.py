@@ -117,7 +117,8 @@ class _Common:
     @property
     def started(self) -> bool:
         """Whether the session has started and not ended."""
-        return bool(self._state.get("started")) and not self._state.get("ended")
+        known = self._state.look()
+        return bool(known.get("started")) and not known.get("ended")
 
     def at(self, time: float | None) -> None:
         """Set the time of the events to come (replay: the recorded one), in seconds since the epoch."""

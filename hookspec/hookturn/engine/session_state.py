@@ -77,6 +77,10 @@ class SessionState:
         """Return one value of the state."""
         return self._values.get(name, default)
 
+    def look(self) -> Mapping[str, Any]:
+        """Return all values as they are now, to be read at once: one look costs less than several values."""
+        return self._values.look()
+
     def next_call_id(self) -> str:
         """Return an id for a tool call that has none, unique in the session (in all processes where it is stored)."""
         if self.stored:

@@ -16,6 +16,7 @@ from .history import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
     from typing import Any
 
@@ -38,6 +39,10 @@ class LiveValues:
         """Return the value of ``key``, or ``default``."""
         with self._lock:
             return self._values.get(key, default)
+
+    def look(self) -> Mapping[str, Any]:
+        """Return all values as they are now."""
+        return self._values
 
     def change(self, change: list[Any]) -> None:
         """Change a turn's history (see ``history.apply``), inside a ``with``."""

@@ -9,6 +9,8 @@ connection closed. An own reader and not a library, for the standard one
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -254,6 +256,7 @@ def _parse(raw: bytes) -> Head:
     return head
 
 
+@lru_cache(maxsize=128)  # an agent's requests have the same lines again and again
 def _field(line: bytes) -> tuple[str, str]:
     name, colon, value = line.partition(b":")
     # A blank before the name is a folded line, one before the colon hides a header from other readers.

@@ -201,6 +201,7 @@ class Record:
     """A frozen record. Subclasses declare fields by annotation; a field without a default is required."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _known: ClassVar[frozenset[str]] = frozenset()  # the fields again, for a quick look
     _required: ClassVar[frozenset[str]] = frozenset()
     _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
     _wrong: ClassVar[type[HookturnError]] = EventError  # what a wrongly built record raises
@@ -224,6 +225,7 @@ class Record:
             else:
                 checks.pop(name, None)
         cls._fields = tuple(fields)
+        cls._known = frozenset(fields)
         cls._required = frozenset(required)
         cls._checks = checks
 
@@ -240,22 +242,22 @@ class Record:
                     if name in fields:
                         raise cls._wrong(f"{cls.__name__} got two values for {name!r}")
                     fields[name] = value
-            for name in fields:
-                if name not in cls._fields:
-                    raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
+            if not cls._known.issuperset(fields):
+                name = next(name for name in fields if name not in cls._known)
+                raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
             missing = cls._required - fields.keys()
             if missing:
                 raise cls._wrong(f"{cls.__name__} needs {', '.join(sorted(missing))}")
             checks = cls._checks
             for name, value in fields.items():
                 check = checks.get(name)
-                if check is not None and (
-                    not isinstance(value, check) or (value.__class__ is bool and check is not _CHECKS["bool"])
-                ):
-                    raise cls._wrong(
-                        f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
-                    )
-                if isinstance(value, (dict, list, tuple)):
+                kind = value.__class__
+                if check is not None and kind not in check:  # a subclass of what is asked for is right, too
+                    if not isinstance(value, check) or kind is bool:
+                        raise cls._wrong(
+                            f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
+                        )
+                if kind is not str and isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)
 
