@@ -4,6 +4,10 @@ told as a small record of its own, and everything else of the state is small.
 
 from __future__ import annotations
 
+import os
+
+from ..platform import born
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +55,29 @@ def apply(data: Mapping[str, Any], change: Any) -> None:
             del calls[:KEPT_ROWS]
         if len(turn["edited"]) < KEPT_ROWS:
             turn["edited"].update(dict.fromkeys(paths))
+
+
+def process() -> list[Any]:
+    """Return what tells this process from all others, later ones with its number included."""
+    pid = os.getpid()
+    if _own[:1] != [pid]:  # the first time, and in a forked child
+        _own[:] = [pid, born(pid)]
+    return list(_own)
+
+
+_own: list[Any] = []
+
+
+def ended(turn: Mapping[str, Any], call_id: str) -> Mapping[str, Any] | None:
+    """Return how a call ended, or is being ended by a process that lives; None for one that is open, or unknown."""
+    row: Mapping[str, Any] | None = turn["closed"].get(call_id)
+    if row is not None:
+        return row
+    row = turn["open"].get(call_id, {}).get("ending")
+    if row is None:
+        return None
+    pid, when = row["process"]
+    return row if row["process"] == process() or (when and born(pid) == when) else None
 
 
 def small(data: Mapping[str, Any]) -> dict[str, Any]:

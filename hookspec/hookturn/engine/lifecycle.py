@@ -17,7 +17,7 @@ from ..spec.errors import EventError, LifecycleError
 from ..spec.record import freeze, jsonable, thaw
 from .approval import read
 from .fold import Vote, message
-from .history import KEPT_CALLS
+from .history import KEPT_CALLS, ended, process
 from .outcome import Outcome, describe
 from .results import Call, End, Prompt, Response, ToolResult
 from .session_state import add_usage
@@ -464,7 +464,7 @@ class Lifecycle:
         with change as data:
             turn = self._turn_in(data, agent_id)
             opened = turn["open"].get(call_id)
-            if call_id in turn["closed"] or (opened is not None and opened.get("decided")):
+            if ended(turn, call_id) or (opened is not None and opened.get("decided")):
                 return self._again(call, turn)
             if opened is None:  # else who began it never came to a decision
                 about = {
@@ -502,7 +502,7 @@ class Lifecycle:
     def _again(self, call: Call, stored: Mapping[str, Any]) -> Call:
         """The Call of an id that another process began, or that ended before."""
         call.decided = True
-        closed = stored["closed"].get(call.call_id)
+        closed = ended(stored, call.call_id)
         if closed is not None:
             call.result = _result_again(call.call_id, closed, call.args)
             call.reason = closed.get("reason", "")
@@ -663,7 +663,8 @@ class Lifecycle:
         """Fire post_tool_execution of a begun call, once, and on_error where it failed.
 
         A call that is over already gives its result again. ``tool`` and
-        ``args`` are needed only for a call that was never begun here.
+        ``args`` are needed only for a call that was never begun here. Of a call whose end a killed
+        process had begun to tell, all hooks are told again: some may hear of it twice, none never.
         """
         if status not in STATUSES:
             raise EventError(f"unknown status {status!r}; one of {', '.join(STATUSES)}")
@@ -683,37 +684,60 @@ class Lifecycle:
             turn = turns.get(agent_id)
             if turn is None:
                 raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
-            closed = turn["closed"].get(call_id)
-            if closed is not None:
-                return _result_again(call_id, closed, args or {})
+            over = ended(turn, call_id)
+            if over is not None:
+                return _result_again(call_id, over, args or {})
             opened = turn["open"].get(call_id)
+            begun = opened is not None
             if opened is None:
                 if not tool:
                     raise LifecycleError(
                         f"no tool call {call_id!r} was begun; give its tool and args to end it"
                     )
-                opened = {"tool": tool, "args": dict(args or {}), "begun": now(), "clock": perf_counter()}
-            row = {"tool": opened["tool"], "status": status, "by": by}
+                opened = {
+                    "tool": tool,
+                    "args": self.state.plain(dict(args or {})),
+                    "begun": now(),
+                    "clock": perf_counter(),
+                }
+            left = opened.get("ending")  # by a process that was killed before all hooks had it
+            if left is not None and status == "unknown":
+                status, by = left["status"], left["by"]
+            call = made or Call(call_id, opened["tool"], freeze(opened["args"]))
+            if duration is None:
+                ran = status not in ("denied", "replied")
+                duration = self._since(opened) if ran else 0.0
+            event = self._tool_event(
+                e.PostToolExecution,
+                turn,
+                call,
+                result=result,
+                status=status,
+                duration=duration,
+                error=error,
+                by=by,
+                reason=reason,
+                **({"raw": raw} if raw is not None else {}),
+            )
+            end = {"tool": opened["tool"], "status": status, "by": by}
             if status in ("denied", "replied"):  # what the host got instead of a result, should it ask again
-                row["value"], row["reason"] = self.state.plain(result), reason
-            change.change(["close", agent_id, call_id, row])
-        call = made or Call(call_id, opened["tool"], freeze(opened["args"]))
-        if duration is None:
-            ran = status not in ("denied", "replied")
-            duration = self._since(opened) if ran else 0.0
-        event = self._tool_event(
-            e.PostToolExecution,
-            turn,
-            call,
-            result=result,
-            status=status,
-            duration=duration,
-            error=error,
-            by=by,
-            reason=reason,
-        )
-        if raw is not None:
-            event = event.replace(raw=raw)
+                end["value"], end["reason"] = self.state.plain(result), reason
+            quiet = self._quiet("post_tool_execution")
+            if quiet:
+                change.change(["close", agent_id, call_id, end])
+            else:  # it is over when the hooks have had it, so that a kill before that does not lose it
+                more = {} if begun else opened
+                change.change(["open", agent_id, call_id, {**more, "ending": {**end, "process": process()}}])
+            if left is None:
+                row = {
+                    "call_id": call_id,
+                    "tool": call.tool,
+                    "kind": event.kind,
+                    "status": status,
+                    "duration": round(duration, 6),
+                }
+                edited = list(event.paths) if event.kind == "write" and status == "ok" else []
+                change.change(["call", agent_id, row, edited])
         done = ToolResult(call_id, call.tool, status, event.result, call.args)
         done.error, done.exception, done.duration = error, exception, duration
         done.denied_by = by if status == "denied" else ""
@@ -721,19 +745,13 @@ class Lifecycle:
         if len(self._made) > 2 * KEPT_CALLS:
             self._forget(KEPT_CALLS)
         self._mcp.pop(call_id, None)
-        row = {
-            "call_id": call_id,
-            "tool": call.tool,
-            "kind": event.kind,
-            "status": status,
-            "duration": round(duration, 6),
-        }
-        edited = list(event.paths) if event.kind == "write" and status == "ok" else []
-        with change as data:
-            if agent_id in data["turns"]:
-                change.change(["call", agent_id, row, edited])
-        if not self._quiet("post_tool_execution"):
-            out: Outcome = yield Fire(event)
+        if not quiet:
+            try:
+                out: Outcome = yield Fire(event)
+            finally:
+                with change as data:
+                    if call_id in data.get("turns", {}).get(agent_id, {}).get("open", {}):
+                        change.change(["close", agent_id, call_id, end])
             done.outcome = out
             done.value = out.event.result  # type: ignore[attr-defined]
             done.injected = list(out.injected)

@@ -11,6 +11,7 @@ import os
 from ..spec.errors import LifecycleError
 from ..spec.record import freeze
 from .engine import thrown
+from .history import ended
 from .lifecycle import Approve, Execute, Fire, Lifecycle
 from .outcome import describe
 from .session_state import SessionState
@@ -148,7 +149,8 @@ class _Common:
 
     def open_calls(self, agent_id: str = "") -> list[str]:
         """Return the ids of an agent's calls that have begun and not ended."""
-        return list(self._state.get("turns", {}).get(agent_id, {}).get("open", ()))
+        turn = self._state.get("turns", {}).get(agent_id, {"open": ()})
+        return [call_id for call_id in list(turn["open"]) if ended(turn, call_id) is None]
 
     def amend_call(self, call_id: str, args: Mapping[str, Any], agent_id: str = "") -> None:
         """Set the arguments with which an open call really runs, for hosts that change them after ``begin_tool``.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 from ..spec.record import jsonable
+from .history import ended
 from .state import OWN_AREA, LiveValues
 
 TYPE_CHECKING = False
@@ -114,7 +115,7 @@ class SessionState:
             (call_id, call["args"])
             for turn in list(turns.values())
             for call_id, call in list(turn["open"].items())
-            if call["tool"] == tool
+            if call["tool"] == tool and ended(turn, call_id) is None
         ]
         wanted = self.plain(args)
         return next((call_id for call_id, given in found if given == wanted), found[0][0] if found else "")
