@@ -490,7 +490,6 @@ def test_a_shell_that_is_given_an_empty_script():
     assert any("bash -c bash -c" in command.forms for command in line.commands)
 
 
-
 @given(shellish)
 def test_no_mixture_of_shell_words_is_allowed_with_more_than_ls_in_it(command):
     decision = decide(command, always_allow=["bash(ls)"])

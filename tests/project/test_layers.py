@@ -132,7 +132,9 @@ def test_a_user_file_that_everybody_can_write_has_no_authority(project):
 def test_a_file_that_was_read_before_is_not_parsed_again(project, monkeypatch):
     project.config("hooks:\n  - {name: a, config: {x: [1, 2.5, null, true]}}\n")
     ((first,), _) = find(str(project.folder))
-    monkeypatch.setattr("hookturn.project.yaml_document.read_yaml", lambda *_: pytest.fail("the file was parsed"))
+    monkeypatch.setattr(
+        "hookturn.project.yaml_document.read_yaml", lambda *_: pytest.fail("the file was parsed")
+    )
     ((again,), _) = find(str(project.folder))
     assert again.document.data == first.document.data
     for path in (("hooks",), ("hooks", 0, "name"), ("hooks", 0, "config", "x", 2)):

@@ -135,7 +135,9 @@ def test_plain_functions_need_no_inspect():
     assert [name for name in names if positional(VALUES[name]) is None] == []
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if name != "mock"])  # inspect itself stumbles over it
+@pytest.mark.parametrize(
+    "name", [name for name in VALUES if name != "mock"]
+)  # inspect itself stumbles over it
 def test_is_coroutine_function(name):
     value = VALUES[name]
     try:
