@@ -213,16 +213,16 @@ class _Place:
         return Warn(text)
 
     def _start(self) -> Recorder:
-        from hookturn.paths import hookturn_dir, private_dir
+        from hookturn.paths import hookturn_folder, private_folder
 
         from .record import Recorder
         from .trail import Trail
 
         folder = os.path.dirname(os.path.abspath(self.path))
         if folder == os.path.join(os.path.abspath(self.project), ".hookturn"):
-            hookturn_dir(self.project)
+            hookturn_folder(self.project)
         elif not os.path.isdir(folder):
-            private_dir(folder, base=self.base if os.path.isdir(self.base) else None)
+            private_folder(folder, base=self.base if os.path.isdir(self.base) else None)
         outside = os.path.relpath(self.path, self.base).startswith(os.pardir)
         self._trail = Trail(
             self.path,

@@ -11,7 +11,7 @@ import stat
 from errno import ENOSPC
 from threading import Lock
 
-from hookturn.paths import UnsafePathError, open_private, private_dir
+from hookturn.paths import UnsafePathError, open_private, private_folder
 from hookturn.platform import lock, sync, unlock
 
 from .chain import GENESIS, TORN_END, Tail, hash_block, read_tail, seal, split, whole, written
@@ -137,7 +137,7 @@ class Trail:
         try:
             fd = open_private(self.path, flags, base=self.base)
         except FileNotFoundError:
-            private_dir(os.path.dirname(self.path), base=self.base)
+            private_folder(os.path.dirname(self.path), base=self.base)
             fd = open_private(self.path, flags, base=self.base)
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):

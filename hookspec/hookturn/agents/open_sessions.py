@@ -90,6 +90,7 @@ def close_stale(
 
 
 def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -> bool:
+    import os
     from time import time
 
     from ..platform import born
@@ -100,7 +101,7 @@ def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -
     path = getattr(engine.stores.values("runs", "session", session_id), "path", None)
     if path is not None:
         try:
-            last = path.stat().st_mtime
+            last = os.stat(path).st_mtime
         except OSError:  # nothing is known of it any more
             return True
     return bool(time() - last > idle)

@@ -30,7 +30,6 @@ The format, with every key (all are optional; a hook needs ``name``, ``run`` and
 from __future__ import annotations
 
 from ..engine.match import Rule, check_tool_pattern
-from ..runners import answer as answer_runner
 from ..runners.entry import KINDS, HookEntry
 from ..spec.errors import AnswerError, did_you_mean
 from ..spec.record import Record
@@ -187,7 +186,9 @@ def _belongs(key: str) -> str:
         return "Move it below 'filter:'."
     if key in KINDS:
         return "Indent it below 'run:'."
-    if key in answer_runner.KEYS:
+    from ..runners.answer import KEYS
+
+    if key in KEYS:
         return "Indent it below 'answer:', and that below 'run:'."
     return ""
 
@@ -699,7 +700,9 @@ class _Hook:
                 return "", None
             return kind, value
         if timings is not None:
-            wrong, remedy = answer_runner.check(
+            from ..runners.answer import check
+
+            wrong, remedy = check(
                 value, [self.known[name] for name in timings], guard=self.options.get("guard") is True
             )
             if wrong:

@@ -36,10 +36,10 @@ def workspace_key(folder: str | os.PathLike[str]) -> bytes:
     Raises:
         OSError: when the key can neither be read nor made.
     """
-    from ..paths import open_private, private_dir, write_all
+    from ..paths import open_private, private_folder, write_all
     from ..platform import lock
 
-    path = os.path.join(private_dir(folder), "redact.key")
+    path = os.path.join(private_folder(folder), "redact.key")
     fd = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         lock(fd)  # two processes that start at once must not make two keys
