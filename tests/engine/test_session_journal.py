@@ -112,6 +112,28 @@ def test_a_line_without_its_end_never_happened(tmp_path):
     assert all(json.loads(line) for line in Path(one.path).read_text().splitlines())
 
 
+@settings(max_examples=100, deadline=None)
+@given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_bit_that_flips_makes_no_other_state(where, bit, tmp_path_factory):
+    """What is read is what was once stored, or nothing: never a state that nobody wrote."""
+    folder = tmp_path_factory.mktemp("flip")
+    one = opened(folder)
+    known = [{}]
+    begin(one)
+    known.append(whole(one))
+    for number in range(3):
+        with one as data:
+            data["blocked"] = ["a guard", f"no {number}"]
+            one.change(["open", "", f"c{number}", {"tool": "Bash", "args": {}}])
+        known.append(whole(one))
+    one.close()
+    path = Path(one.path)
+    content = bytearray(path.read_bytes())
+    content[int(where * len(content))] ^= 1 << bit
+    path.write_bytes(content)
+    assert whole(opened(folder)) in known
+
+
 @pytest.mark.parametrize(
     "line", [b"[]\n", b"\0\0\0\n", b'{"all":3}\n', b'{"changes":[["open","x","1",{}]]}\n', b"\n"]
 )

@@ -13,7 +13,7 @@ from time import time
 
 from .. import platform
 from ..paths import open_private, private_folder, write_all, write_private
-from ..quick import dumps, loads
+from ..quick import dumps, loads, sha256_hex
 from . import history
 
 TYPE_CHECKING = False
@@ -36,6 +36,23 @@ def _encode(value: Any) -> str:
     return dumps(value, allow_nan=False, compact=True)
 
 
+_SUM = b',"sum":"'
+_SUM_SIZE = len(_SUM) + 8 + 2
+
+
+def _sealed(text: str) -> bytes:
+    """Return an object's JSON as a line that tells whether it is as it was written."""
+    body = text.encode()
+    return b'%s%s%s"}\n' % (body[:-1], _SUM, sha256_hex(body)[:8].encode())
+
+
+def _unsealed(line: bytes) -> Any:
+    body = line[:-_SUM_SIZE] + b"}"
+    if _sealed(body.decode()) != line + b"\n":
+        raise ValueError("this line was changed")
+    return loads(body)
+
+
 _opened: OrderedDict[int, Journal] = OrderedDict()
 _opening = Lock()
 
@@ -44,8 +61,8 @@ class Journal:
     """The state of one session, safe over threads and processes, and against a kill at any moment.
 
     A line is a JSON object: ``state`` replaces all but the histories of turns, ``changes`` are changes of those,
-    ``all`` is both. A last line without its end was never finished and does not count. Values are not copied:
-    nobody keeps or changes what he read or stored.
+    ``all`` is both; ``sum`` is the beginning of the SHA-256 of the line without it. A last line without its end
+    was never finished and does not count. Values are not copied: nobody keeps or changes what he read or stored.
 
     Parameters:
         path: the file; its folder is made when needed.
@@ -169,7 +186,7 @@ class Journal:
             return
         try:
             for line in content[:whole].split(b"\n")[:-1]:
-                self._take(loads(line))
+                self._take(_unsealed(line))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             # Whole lines are right, so this file was damaged by other means; keep it for a look.
             self._close_file()
@@ -234,7 +251,7 @@ class Journal:
             return
         if self._end > self._rewrite and self._rewritten():
             return
-        line = f"{{{','.join(parts)}}}\n".encode()
+        line = _sealed(f"{{{','.join(parts)}}}")
         try:
             write_all(self._fd, line)
         except BaseException:
@@ -246,7 +263,7 @@ class Journal:
 
     def _rewritten(self) -> bool:
         """Replace the file by one of a single line, if that is much shorter."""
-        line = f'{{"all":{_encode(self._data)}}}\n'.encode()
+        line = _sealed(f'{{"all":{_encode(self._data)}}}')
         self._rewrite = max(REWRITE, 3 * len(line))
         if self._end <= self._rewrite:
             return False
