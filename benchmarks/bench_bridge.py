@@ -24,6 +24,7 @@ from harness import Row
 ROUNDS = 31
 REQUESTS = 1_000
 SESSIONS = 4
+MANY = 100_000
 COLD = 24
 GUARD = """
 from hookturn import Deny, hookimpl
@@ -103,7 +104,7 @@ def rows() -> list[Row]:
     folder = Path(tempfile.mkdtemp(prefix="hb"))
     place = Place(folder)
     try:
-        return [*_cold(place), *_starts(place), *_instructions(place), *_http(place)]
+        return [*_cold(place), *_starts(place), *_instructions(place), *_http(place), _memory(place)]
     finally:
         place.serve("--stop")
         shutil.rmtree(folder)
@@ -176,42 +177,72 @@ def _instructions(place: Place) -> list[Row]:
     return [Row("thin client, resident process: instructions", ratio, "x", "python -c pass", 0.8)]
 
 
-def _http(place: Place) -> list[Row]:
-    """Decisions over keep-alive connections: one agent that waits for each, then several at once."""
-    place.serve()
-    door = json.loads((place.state / "serve" / "http.json").read_text())
-    head = (
-        f"POST /hooks/claude-code HTTP/1.1\r\nHost: 127.0.0.1:{door['port']}\r\n"
-        f"Authorization: Bearer {door['token']}\r\nContent-Type: application/json\r\nContent-Length: "
-    ).encode()
+class Agent:
+    """Asks over one keep-alive connection, with as little work as possible: it is on the measured machine."""
 
-    def ask(connection: socket.socket, payload: bytes) -> None:
-        """Ask with as little work as possible: it is on the same machine as what is measured."""
-        connection.sendall(b"%s%d\r\n\r\n%s" % (head, len(payload), payload))
-        answer = connection.recv(65_536)
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        door = json.loads((place.state / "serve" / "http.json").read_text())
+        self._head = (
+            f"POST /hooks/claude-code HTTP/1.1\r\nHost: 127.0.0.1:{door['port']}\r\n"
+            f"Authorization: Bearer {door['token']}\r\nContent-Type: application/json\r\nContent-Length: "
+        ).encode()
+        self._connection = socket.create_connection(("127.0.0.1", door["port"]))
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, payload: bytes) -> None:
+        """Ask, and expect that nobody objects."""
+        self._connection.sendall(b"%s%d\r\n\r\n%s" % (self._head, len(payload), payload))
+        answer = self._connection.recv(65_536)
         if not answer.startswith(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"):
             raise RuntimeError(f"another answer than none: {answer!r}")
 
-    def agent(session: str, requests: int, times: list[float]) -> None:
-        """A turn of twenty calls, again and again: decisions and, not timed, their ends."""
-        connection = socket.create_connection(("127.0.0.1", door["port"]))
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for number in range(requests):
+    def work(self, session: str, calls: int, times: list[float] | None = None) -> None:
+        """Sessions of twenty calls, one after another: decisions and, not timed, their ends."""
+        for number in range(calls):
             name = f"{session}-{number // 20}"
-            payload = place.payload(session=name, number=number)
+            payload = self._place.payload(session=name, number=number)
             begun = perf_counter()
-            ask(connection, payload)
-            times.append(perf_counter() - begun)
-            ask(connection, place.payload("PostToolUse", name, number))
-        connection.close()
+            self.ask(payload)
+            if times is not None:
+                times.append(perf_counter() - begun)
+            self.ask(self._place.payload("PostToolUse", name, number))
 
-    agent("warm", 40, [])
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _memory(place: Place) -> Row:
+    """What the resident process holds after many calls, against what it holds after a tenth of them."""
+    place.serve()
+    pid = place.serve("--status")["pid"]
+    agent = Agent(place)
+
+    def resident() -> int:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+
+    agent.work("few", MANY // 20)
+    few = resident()
+    agent.work("many", MANY // 2 - MANY // 20)
+    agent.close()
+    return Row(f"resident memory, {MANY:,} calls", resident() / few, "x", f"{MANY // 10:,} calls", 1.2)
+
+
+def _http(place: Place) -> list[Row]:
+    """Decisions over keep-alive connections: one agent that waits for each, then several at once."""
+    place.serve()
+
+    def agent(session: str, calls: int, times: list[float] | None = None) -> None:
+        asks = Agent(place)
+        asks.work(session, calls, times)
+        asks.close()
+
+    agent("warm", 40)
     times: list[float] = []
     agent("one", REQUESTS, times)
     cuts = quantiles(times, n=100)
-    several: list[float] = []
     threads = [
-        threading.Thread(target=agent, args=(f"s{number}", REQUESTS // SESSIONS, several))
+        threading.Thread(target=agent, args=(f"s{number}", REQUESTS // SESSIONS))
         for number in range(SESSIONS)
     ]
     begun = perf_counter()
@@ -219,7 +250,7 @@ def _http(place: Place) -> list[Row]:
         thread.start()
     for thread in threads:
         thread.join()
-    rate = 2 * len(several) / (perf_counter() - begun)
+    rate = 2 * REQUESTS / (perf_counter() - begun)
     return [
         Row("HTTP decision, six plugins and audit: p50", cuts[49] * 1e3, "ms", "", 0.5),
         Row("HTTP decision, six plugins and audit: p99", cuts[98] * 1e3, "ms", "", 5.0),
