@@ -167,6 +167,8 @@ class Engine:
         """Plugins that were refused or failed to load, with name, cause and remedy."""
         self.noted: dict[tuple[str, ...], float] = {}
         """For callers: when they noted what about this engine (``agents.memory``)."""
+        self.notices: list[str] = []
+        """What the user of an agent is told once a session: plugins that were wanted and are off, and why."""
         self.closed = False
         self._plans: dict[str, Plan | None] = {}
         # Plans that the hot loop of ``fire`` may use as they are; False for timings without hooks.
