@@ -134,6 +134,10 @@ def _change(args: Namespace, *, remove: bool) -> int:
     if not args.dry_run:
         where = "" if args.user else project
         installations.note(args.agent, where, http=endpoint is not None, gone=remove, folder=folder)
+        if remove:
+            from ..agents.memory import forgive, memory_folder
+
+            forgive(memory_folder(), args.agent, where)
     if args.json:
         emit(report)
     elif report["applied"]:
