@@ -9,7 +9,14 @@ from threading import RLock
 from time import monotonic, perf_counter
 
 from ..spec.answers import STRATEGIES, Deny
-from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
+from ..spec.errors import (
+    AnswerError,
+    EventError,
+    HookturnError,
+    NestingError,
+    RegistrationError,
+    did_you_mean,
+)
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
 from ..spec.record import safe_text
 from .capabilities import HookContext, logger
@@ -783,9 +790,14 @@ class Engine:
         event = fold.event
         key = (event.session_id, step.plugin)
         who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
+        remedy = error.remedy if isinstance(error, HookturnError) else ""
         log = logger(step.name)
         log.warning(
-            "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, _told(error, text)
+            "hook {} failed in {} after {:.3f} s: {}",
+            who,
+            fold.timing.name,
+            elapsed,
+            _told(error, f"{text}. {remedy}" if remedy else text),
         )
         if not reached:  # the fault of others
             return

@@ -134,7 +134,7 @@ class InstalledPlugins(SetUp):
         if not told:
             self._plugin_problem(wanted, f"the plugin {show(item.name)} of {item.provider}: {cause}", remedy)
         if wanted is not None and wanted.fixed:
-            self._refuse_without(item.name, wanted, cause)
+            self._refuse_without(item.name, wanted, cause, remedy)
 
     def _missing(self, wanted: Wanted, installed: list[str]) -> None:
         from ..spec.errors import did_you_mean
@@ -142,7 +142,8 @@ class InstalledPlugins(SetUp):
         entry = wanted.entry
         assert entry is not None
         cause = f"no plugin named {show(entry.name)} is installed{did_you_mean(entry.name, installed)}"
-        self._plugin_problem(wanted, cause, "Install the distribution that brings it, or take the line out.")
+        remedy = "Install the distribution that brings it, or take the line out."
+        self._plugin_problem(wanted, cause, remedy)
         self.rows.append(
             Row(
                 name=entry.name,
@@ -154,7 +155,7 @@ class InstalledPlugins(SetUp):
             )
         )
         if wanted.requirers:
-            self._refuse_without(entry.name, wanted, "it is not installed")
+            self._refuse_without(entry.name, wanted, "it is not installed", remedy)
 
     def _plugin_problem(self, wanted: Wanted | None, cause: str, remedy: str) -> None:
         remedy = f"{remedy} {self._effect(wanted)}"
@@ -163,7 +164,7 @@ class InstalledPlugins(SetUp):
         else:
             self._off(Problem("", 0, 0, "", cause, remedy))
 
-    def _refuse_without(self, name: str, wanted: Wanted, cause: str) -> None:
+    def _refuse_without(self, name: str, wanted: Wanted, cause: str, remedy: str) -> None:
         """Make every timing that can deny a Deny: the plugin had to be in force, and is not."""
         from .standins import refusal
 
@@ -175,6 +176,7 @@ class InstalledPlugins(SetUp):
             f"the plugin {name} is required ({entry.source}) and not in force: {cause}",
             "A person must install or mend it",
             self.survey.timings,
+            remedy=remedy,
         )
         layer = "managed" if entry.layer == "managed" else "installed"  # as binding as the plugin itself
         self.register_own(plugin, guard, source=entry.source, layer=layer)
