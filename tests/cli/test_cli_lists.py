@@ -227,3 +227,34 @@ def test_a_required_plugin_with_wrong_settings_refuses(guarding):
     assert out["decision"] == "deny"
     ran = cli("check")
     assert "Until then calls are refused, for the plugin is required." in ran.out
+
+
+def test_a_hook_that_handles_its_own_failure_is_shown_as_its_settings_say(cli):
+    del cli.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"]
+    cli.write("hookturn.yaml", "{}\n")
+    ran = cli("hooks", "on_outcome")
+    assert "on failure: degrade" in ran.out
+    assert "fails closed" not in ran.out
+    cli.write("hookturn.yaml", "plugins: {audit-log: {on_failure: deny}}\n")
+    assert cli("trust", "--yes").code == 0
+    assert "fails closed" in cli("hooks", "on_outcome").out
+    (row,) = [
+        row
+        for row in cli("hooks", "on_outcome", "--json").json["timings"]["on_outcome"]
+        if row["name"] == "audit-log"
+    ]
+    assert row["on_failure"] == "deny"
+
+
+def test_entries_that_call_hookturn_are_one_line(cli):
+    assert cli("install", "claude-code", "--yes").code == 0
+    rows = [
+        row for row in cli("plugins", "--json").json["plugins"] if row["reason"] == "it calls hookturn itself"
+    ]
+    assert len(rows) > 10
+    ran = cli("plugins")
+    assert ran.out.count("hookturn itself") == 1
+    assert (
+        f"{len(rows)} entries that call hookturn itself, in .claude/settings.json: not run from here"
+        in ran.out
+    )

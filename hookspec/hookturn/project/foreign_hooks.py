@@ -12,7 +12,7 @@ from .model import FILTER, MODES, PluginEntry, normal
 from .problems import Problem
 from .setup import MEND, SetUp
 from .standins import refusal
-from .survey import DISABLE, ONLY_LIVE, REVIEW
+from .survey import CALLS_US, DISABLE, ONLY_LIVE, REVIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ForeignHooks(SetUp):
     def _counts(self, file: ForeignFile, entry: HookEntry) -> bool:
         """Tell whether an entry is in force; one that is not is listed."""
         if calls_hookturn(entry):
-            self.row(entry, "disabled", "it calls hookturn itself")
+            self.row(entry, "disabled", CALLS_US)
             return False
         if file.authority:
             self.row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
