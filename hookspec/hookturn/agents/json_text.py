@@ -143,6 +143,8 @@ def spread(text: str) -> str:
     line = text.strip()
     if not line or len(line) > SMALL or "\n" in line or "\r" in line or without_comments(line) != line:
         return text
+    import json
+
     lines = _spread(line, nodes(line), 0) + text[len(text.rstrip()) :]
     same = json.loads(line, object_pairs_hook=list) == json.loads(lines, object_pairs_hook=list)
     return lines if same else text  # a key that stands twice would be lost
@@ -151,6 +153,8 @@ def spread(text: str) -> str:
 def _spread(text: str, node: Node, depth: int) -> str:
     if not node.parts:
         return text[node.start : node.end]
+    import json
+
     inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
     parts = [
         (f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else "")
