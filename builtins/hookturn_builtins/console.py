@@ -6,33 +6,37 @@ import os
 
 from hookturn import HookturnError
 
+from .places import OWN, output_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
 
-def project_file(start: str | None, name: str) -> str:
-    """Return the path of a file in ``.hookturn``, of the nearest project that has it.
+def project_file(args: Any, plugin: str, name: str, *, folder: str | None = None) -> str:
+    """Return the path of a file in the ``.hookturn`` of a project, or where it lies for a folder that is none.
 
     Parameters:
-        start: a folder in the project; None for the current one.
+        args: the command's arguments.
+        plugin: whose file it is.
         name: the file's name.
+        folder: a folder in another project than ``args.project``.
 
     Raises:
-        HookturnError: when no folder above has one.
+        HookturnError: when there is none.
     """
-    folder = first = os.path.abspath(start or os.getcwd())
-    while True:
-        path = os.path.join(folder, ".hookturn", name)
+    root, _ = args.settings(plugin, folder)
+    return _in_project(root, name)
+
+
+def _in_project(root: str, name: str) -> str:
+    for path in (os.path.join(root, OWN, name), os.path.join(output_folder(root), name)):
         if os.path.lexists(path):
             return path
-        above = os.path.dirname(folder)
-        if above == folder:
-            raise HookturnError(
-                f"there is no .hookturn/{name} in {first} or above it; name the file, or the project with --project"
-            )
-        folder = above
+    raise HookturnError(
+        f"there is no {OWN}/{name} in {root}; name the file, or another project with --project"
+    )
 
 
 def plugin_file(args: Any, plugin: str, config: Any, name: str, *, folder: str | None = None) -> str:
@@ -42,7 +46,7 @@ def plugin_file(args: Any, plugin: str, config: Any, name: str, *, folder: str |
         args: the command's arguments.
         plugin: the plugin's name.
         config: its ``Config`` class.
-        name: the file's usual name in ``.hookturn``, looked for in the folders above where the project has none.
+        name: the file's usual name in ``.hookturn``.
         folder: a folder in another project than ``args.project``.
     """
     root, settings = args.settings(plugin, folder)
@@ -51,7 +55,7 @@ def plugin_file(args: Any, plugin: str, config: Any, name: str, *, folder: str |
     if "path" in settings or os.path.lexists(path):
         return path
     try:
-        return project_file(folder or args.project, name)
+        return _in_project(root, name)
     except HookturnError:
         return path
 

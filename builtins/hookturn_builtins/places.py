@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 2.0
 """How long other processes are waited for; the agent waits as well."""
 
+OWN = ".hookturn"
+"""The project's folder for what hooks write."""
+
 TRIED = "hookturn-fire"
 """Host of events that `hookturn fire` sends without a session: they belong to no session's figures or report."""
 
@@ -31,7 +34,15 @@ def place(path: str, event: Event, ctx: Context) -> Place:
         base = ctx.output_dir
         return os.path.abspath(os.path.join(base, os.path.basename(path))), base
     base = ctx.project_dir
+    head, _, rest = path.replace(os.sep, "/").partition("/")
+    if head == OWN and rest and not in_project(ctx):
+        return os.path.abspath(os.path.join(ctx.output_dir, rest)), os.path.dirname(ctx.output_dir)
     return os.path.abspath(os.path.join(base, path)), base
+
+
+def in_project(ctx: Context) -> bool:
+    """Tell whether builtins write to the project's ``.hookturn``; where there is no project, it is another folder."""
+    return os.path.abspath(ctx.output_dir) == os.path.abspath(os.path.join(ctx.project_dir, OWN))
 
 
 def make_folder(path: str, base: str) -> None:
@@ -47,7 +58,7 @@ def make_folder(path: str, base: str) -> None:
     from hookturn.paths import hookturn_folder, private_folder, refuse_links
 
     folder = os.path.dirname(path)
-    if folder == os.path.join(os.path.abspath(base), ".hookturn"):
+    if folder == os.path.join(os.path.abspath(base), OWN):
         hookturn_folder(base)
     elif not os.path.isdir(folder):
         private_folder(folder, base=base if os.path.isdir(base) else None)
@@ -75,6 +86,11 @@ def state_folder(project: str) -> str:
     from hookturn import paths
 
     return os.path.join(paths.state_folder(), "projects", paths.project_hash(project))
+
+
+def output_folder(project: str) -> str:
+    """Return where builtins write when an agent calls in a folder that is no project (see ``Engine(output_dir=)``)."""
+    return os.path.join(state_folder(project), "output")
 
 
 def project_key(project: str, *, dry_run: bool) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookturn.agents.json_text import cut, nodes, put, without_comments
+from hookturn.agents.json_text import cut, nodes, put, spread, without_comments
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6),
@@ -147,3 +147,34 @@ def test_line_ends_stay():
     new = put('{\r\n\t"a": 1\r\n}\r\n', ("b",), {"c": 2})
     assert new == '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t\t"c": 2\r\n\t}\r\n}\r\n'
     assert cut(new, ("b",)) == '{\r\n\t"a": 1\r\n}\r\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("{}", "{}"),
+        ('{"a":1}\n', '{\n  "a": 1\n}\n'),
+        (
+            '{"a": {"b": [1.50, "x\\u00e9"], "c": []}, "d": 1e5}',
+            '{\n  "a": {\n    "b": [\n      1.50,\n      "x\\u00e9"\n    ],\n    "c": []\n  },\n  "d": 1e5\n}',
+        ),
+    ],
+)
+def test_a_small_text_on_one_line_is_spread(text, lines):
+    assert spread(text) == lines
+    assert json.loads(lines) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1, "a": 2}', '{"a": 1} // ours', '{\n"a": 1}', f'{{"a": "{"x" * 5000}"}}', ""],
+    ids=["twice", "comment", "lines", "large", "empty"],
+)
+def test_any_other_text_is_not_spread(text):
+    assert spread(text) == text
+
+
+@given(OBJECTS)
+def test_spreading_keeps_every_value(data):
+    text = json.dumps(data)
+    assert json.loads(spread(text)) == json.loads(text)

@@ -94,12 +94,18 @@ def test_the_configured_trail_is_found(tmp_path: Path, capsys) -> None:
     assert "2 records" in run(capsys, "verify", "--project", str(tmp_path))
 
 
-def test_without_a_setting_the_nearest_trail_upwards_is_taken(path: Path, capsys, monkeypatch) -> None:
+def test_without_a_setting_the_projects_trail_is_taken(path: Path, capsys, monkeypatch) -> None:
     write(path, MIXED[:3])
-    below = path.parents[1] / "a" / "b"
+    project = path.parents[1]
+    below = project / "a" / "b"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
+    assert main(["audit", "verify"]) == 1  # it belongs to another folder
+    capsys.readouterr()
+    (project / ".git").mkdir()
     assert "3 records" in run(capsys, "verify")
+    (below.parent / ".git").mkdir()
+    assert main(["audit", "verify"]) == 1
 
 
 @pytest.mark.parametrize("words", [["verify"], ["tail"], ["query"], ["export"], ["stats"], ["anchor"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +53,62 @@ def test_the_builtins_commands_are_in_the_help(plain):
     for word in ("audit", "stats"):
         assert f"\n    {word} " in ran.out
         assert plain(word, "--help").code == 0
+
+
+@pytest.fixture
+def nowhere(cli, tmp_path):
+    """The command in a folder that is no project."""
+    folder = tmp_path / "just a folder"
+    folder.mkdir()
+    cli.project = folder
+    del cli.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"]
+    return cli
+
+
+def call(cli, session="s1"):
+    payload = {"hook_event_name": "PostToolUse", "session_id": session, "cwd": str(cli.project), "tool_name": "Bash",
+               "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x"}, "tool_use_id": "t"}  # fmt: skip
+    assert cli("bridge", "claude-code", input=json.dumps(payload)).code == 0
+
+
+def test_a_call_in_a_folder_that_is_no_project_leaves_nothing_in_it(nowhere):
+    config = Path(nowhere.env["HOOKTURN_CONFIG_DIR"])
+    config.mkdir(parents=True)
+    (config / "hookturn.yaml").write_text("plugins: {session-summary: true}\n")
+    call(nowhere)
+    assert list(nowhere.project.iterdir()) == []
+    stats = nowhere("stats", "--json").json
+    assert stats["totals"]["tool_calls"] == 1
+    assert Path(stats["path"]).is_relative_to(nowhere.env["HOOKTURN_STATE_DIR"])
+    assert nowhere("stats").out.startswith(f"{stats['path']}:\n")
+    assert nowhere("audit", "verify", "--json").json["records"] >= 1
+    assert nowhere("report", "s1", "--format", "json").json["session_id"] == "s1"
+    assert list(nowhere.project.iterdir()) == []
+
+
+@pytest.mark.parametrize("why", ["git", "config", "own folder", "installed"])
+def test_a_project_keeps_its_own_files(nowhere, why):
+    if why == "git":
+        (nowhere.project / ".git").mkdir()
+    elif why == "config":
+        nowhere.write("hookturn.yaml", "{}\n")
+    elif why == "own folder":
+        (nowhere.project / ".hookturn").mkdir()
+    else:
+        assert nowhere("install", "claude-code", "--yes").code == 0
+    call(nowhere)
+    assert (nowhere.project / ".hookturn" / "stats.sqlite").exists()
+
+
+def test_figures_of_a_folder_above_the_project_are_not_taken_for_its_own(nowhere):
+    (nowhere.project / ".git").mkdir()
+    call(nowhere)
+    inner = nowhere.project / "inner"
+    (inner / ".git").mkdir(parents=True)
+    ran = nowhere("stats", cwd=inner)
+    assert ran.code == 1
+    assert f"there is no .hookturn/stats.sqlite in {inner}" in ran.err
+    (inner / "sub").mkdir()
+    assert nowhere("stats", cwd=inner / "sub").code == 1
+    (nowhere.project / "sub").mkdir()
+    assert nowhere("stats", cwd=nowhere.project / "sub").code == 0

@@ -184,7 +184,8 @@ def test_a_plugin_that_cannot_be_loaded(cli, plugin_path):
 
 def test_a_plugin_that_is_not_installed(cli):
     cli.write("hookturn.yaml", "plugins: {no-such-plugin: {required: true}}\n")
-    assert cli("trust", "--yes").code == 0
+    ran = cli("trust", "--yes")
+    assert (ran.code, "no plugin named 'no-such-plugin' is installed" in ran.err) == (1, True)
     ran = cli("check", "--json")
     assert (ran.code, ran.json["problems"][0]["path"]) == (1, "plugins.no-such-plugin")
     ran = cli("fire", "on_user_prompt_submit", "--event", "-", "--json", input='{"prompt": "x"}')

@@ -160,3 +160,75 @@ def test_it_changes_nothing(doctor, cli):
     before = sorted(str(path) for path in cli.project.rglob("*"))
     doctor()
     assert sorted(str(path) for path in cli.project.rglob("*")) == before
+
+
+@pytest.fixture
+def elsewhere(cli, tmp_path):
+    """A second Python environment that has hookturn: a folder that its own interpreter takes for its prefix."""
+    import venv
+
+    import hookturn
+
+    folder = tmp_path / "other env"
+    venv.create(folder, with_pip=False, system_site_packages=True, symlinks=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    import importlib.util
+    from pathlib import Path
+
+    homes = {str(Path(hookturn.__file__).parent.parent), str(Path(importlib.util.find_spec("pluggy").origin).parent.parent),
+             str(Path(importlib.util.find_spec("hookturn_builtins").origin).parent.parent)}  # fmt: skip
+    (site / "borrowed.pth").write_text("\n".join(sorted(homes)) + "\n")
+    return folder
+
+
+def test_another_installation_that_answers_is_named(doctor, cli, elsewhere):
+    import subprocess
+
+    cli.write("hookturn.yaml", GUARDED)
+    assert cli("install", "claude-code", "--yes").code == 0
+    payload = {"session_id": "s", "hook_event_name": "PreToolUse", "cwd": str(cli.project), "tool_name": "Bash",
+               "tool_input": {"command": "ls"}, "tool_use_id": "t"}  # fmt: skip
+
+    def answered_by(python):
+        done = subprocess.run([python, "-m", "hookturn", "bridge", "claude-code"], input=json.dumps(payload).encode(),
+                              env=cli.env, cwd=cli.project, capture_output=True, timeout=60)  # fmt: skip
+        assert done.returncode == 0, done
+        return doctor("--json").json
+
+    told = answered_by(str(elsewhere / "bin" / "python"))
+    (found,) = told["installations"]
+    assert found["elsewhere"] is True
+    assert found["answered_by"].startswith(str(elsewhere))
+    guard = {item["name"]: item for item in told["guards"]}["no-rm"]
+    assert guard["answered_by"] == found["answered_by"]
+    text = doctor().out
+    assert f"claude-code was last answered by another hookturn, {elsewhere}" in text
+    assert "not by this hookturn (" in text
+    told = answered_by(sys.executable)
+    assert told["installations"][0]["elsewhere"] is False
+    assert {item["name"]: item["answered_by"] for item in told["guards"]}["no-rm"] == ""
+    assert "another hookturn" not in doctor().out
+
+
+def test_an_entry_of_another_installation_is_told(doctor, cli):
+    assert cli("install", "claude-code", "--yes").code == 0
+    other = os.path.join(os.path.dirname(sys.executable), ".", os.path.basename(sys.executable))
+    path = cli.project / ".claude/settings.json"
+    path.write_text(path.read_text().replace(sys.executable, str(other)))
+    (found,) = doctor("--json").json["installations"]
+    assert found["state"] == "changed"
+    assert f"it calls {other}, another installation than this one" in found["cause"]
+
+
+def test_what_is_left_after_uninstall(doctor, cli):
+    cli.write("hookturn.yaml", GUARDED)
+    assert cli("install", "claude-code", "--yes").code == 0
+    call(cli, "PreToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t")
+    cli("bridge", "claude-code", input='{"hook_event_name": "PreToolUse"')
+    assert "claude-code PreToolUse" in doctor().out
+    cli("bridge", "codex", input='{"hook_event_name": "PreToolUse"')
+    assert cli("uninstall", "claude-code", "--yes").code == 0
+    told = doctor("--json").json
+    assert [row["agent"] for row in told["trouble"]] == ["codex"]
+    assert {guard["name"]: guard["last"] for guard in told["guards"]}["no-rm"] is not None
+    assert "No agent calls, so these guards protect nothing any more." in doctor().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -211,7 +212,9 @@ def test_required_fields_of_each_timing_are_named(cli):
         if timing.event._required or name == "on_event":
             assert ran.code == 2
             assert "needs" in ran.err
-            assert "--event - <<<" in ran.err
+            example = re.search(r"or --event - <<< '(\{.*\})'\.$", ran.err.strip())
+            assert example, ran.err
+            assert cli("fire", name, "--event", "-", input=example[1]).code == 0
         else:
             assert ran.code == 0, ran
 
@@ -220,6 +223,12 @@ def test_a_misspelt_optional_field_is_passed_on_and_told(ruled):
     ran = fire(ruled, "on_turn_start", {"phse": "x"})
     assert ran.json["event"]["phse"] == "x"
     assert ran.err == "hookturn: standard input: unknown and only passed on: 'phse' (did you mean 'phase'?)\n"
+
+
+def test_an_unknown_field_is_passed_on_and_told(ruled):
+    ran = fire(ruled, "on_turn_start", {"colour": "x"})
+    assert ran.json["event"]["colour"] == "x"
+    assert ran.err == "hookturn: standard input: unknown and only passed on: 'colour'\n"
 
 
 HOOKS = """\

@@ -241,3 +241,31 @@ def test_in_the_home_folder_it_asks_for_user(cli):
     assert not (home / ".claude").exists()
     assert cli("install", "claude-code", "--user", "--yes").code == 0
     assert (home / ".claude/settings.json").exists()
+
+
+def test_a_small_settings_file_on_one_line_becomes_lines(cli, place):
+    path = cli.write(".claude/settings.json", '{"permissions": {"allow": ["Bash(ls)"]}, "model": "x"}\n')
+    assert cli("install", "claude-code", "--yes").code == 0
+    text = path.read_text()
+    assert text.startswith(
+        '{\n  "permissions": {\n    "allow": [\n      "Bash(ls)"\n    ]\n  },\n  "model": "x",\n  "hooks": {\n'
+    )
+    assert max(map(len, text.splitlines())) < 1000
+    assert "nothing has to change" in cli("install", "claude-code", "--yes").out
+    assert cli("uninstall", "claude-code", "--yes").code == 0
+    assert path.read_text() == '{"permissions": {"allow": ["Bash(ls)"]}, "model": "x"}\n'
+
+
+def test_machine_paths_that_git_would_commit_are_told(cli, place):
+    import shutil
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+    (cli.project / ".git").rmdir()
+    assert "git does not ignore" not in cli("install", "claude-code", "--dry-run").out
+    subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
+    told = "git does not ignore .claude/settings.json, which names this installation by paths of this machine"
+    assert told in cli("install", "claude-code", "--dry-run").out
+    assert "git does not ignore" not in cli("install", "claude-code", "--dry-run", "--user").out
+    cli.write(".gitignore", ".claude/\n")
+    assert "git does not ignore" not in cli("install", "claude-code", "--dry-run").out

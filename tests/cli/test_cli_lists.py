@@ -132,7 +132,7 @@ def test_problems_are_noted_on_standard_error(installed, command):
     ran = installed(command, "--json")
     assert ran.json["schema"] == 1
     assert ran.err.startswith("hookturn: ")
-    assert "hookturn check" in ran.err
+    assert all(f"the plugin '{name}'" in ran.err for name in ("broken", "exits", "other"))
 
 
 def test_listing_leaves_nothing_behind(ruled):
@@ -140,3 +140,121 @@ def test_listing_leaves_nothing_behind(ruled):
     for command in ("plugins", "hooks", "check"):
         assert ruled(command).code == 0
     assert sorted(ruled.project.rglob("*")) == before
+
+
+GUARDING = """\
+from dataclasses import dataclass
+from hookturn import Deny, hookimpl
+
+@dataclass
+class Config:
+    word: str = "rm"
+
+class Guard:
+    def __init__(self, config):
+        self.word = config.word
+
+    @hookimpl(guard=True)
+    def pre_tool_execution(self, event):
+        return Deny("no " + self.word) if self.word in event.command else None
+
+def plugin(config: Config):
+    return Guard(config)
+"""
+
+MISTAKES = {
+    "key": ("{wrod: push}", "unknown setting 'wrod' (did you mean 'word'?). It takes word."),
+    "type": ("{word: 3}", "expected a text, got 3. Write a text."),
+}
+
+
+@pytest.fixture
+def guarding(cli, plugin_path):
+    """A project that names an installed plugin with a guard; call it with the plugin's settings."""
+    env = plugin_path("hookturn-guarding", "[hookturn]\nguarding = guarding:plugin\n", guarding=GUARDING)
+    cli.env.update(env)
+
+    def write(settings):
+        cli.write("hookturn.yaml", f"plugins:\n  guarding: {settings}\n")
+        return cli
+
+    return write
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_plugin_that_is_off_for_its_settings_is_told_everywhere(guarding, mistake):
+    settings, what = MISTAKES[mistake]
+    cli = guarding(settings)
+    trusted = cli("trust", "--yes")
+    assert trusted.code == 1
+    assert "trusted: " in trusted.out
+    for ran in (trusted, cli("hooks"), cli("plugins")):
+        assert "hookturn.yaml:2:" in ran.err
+        assert what in ran.err
+    for words, code in ((["check"], 1), (["doctor"], 1)):
+        ran = cli(*words)
+        assert ran.code == code
+        assert f"{what} Until then the plugin is off, its guards too" in ran.out
+        assert "hookturn.yaml:2:" in ran.out
+
+
+def test_the_user_of_an_agent_is_told_once_a_session(guarding):
+    import json
+
+    cli = guarding("{wrod: push}")
+    cli("trust", "--yes")
+
+    def call(session, number, event="PreToolUse", **more):
+        payload = {"hook_event_name": event, "session_id": session, "cwd": str(cli.project), **more}
+        if event == "PreToolUse":
+            payload.update(tool_name="Bash", tool_input={"command": "ls"}, tool_use_id=f"t{number}")
+        ran = cli("bridge", "claude-code", input=json.dumps(payload))
+        assert ran.code == 0
+        assert "unknown setting 'wrod'" in ran.err
+        return json.loads(ran.out).get("systemMessage", "") if ran.out.strip() else ""
+
+    assert "hookturn: hookturn.yaml:2:14: plugins.guarding.wrod: unknown setting 'wrod'" in call("one", 1)
+    assert call("one", 2) == ""
+    assert "unknown setting" in call("two", 1, "SessionStart", source="startup")
+    assert call("two", 2) == ""
+
+
+def test_a_required_plugin_with_wrong_settings_refuses(guarding):
+    cli = guarding("{wrod: push, required: true}")
+    cli("trust", "--yes")
+    event = '{"tool": "bash", "args": {"command": "ls"}}'
+    out = cli("fire", "pre_tool_execution", "--event", "-", "--json", input=event).json
+    assert out["decision"] == "deny"
+    ran = cli("check")
+    assert "Until then calls are refused, for the plugin is required." in ran.out
+
+
+def test_a_hook_that_handles_its_own_failure_is_shown_as_its_settings_say(cli):
+    del cli.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"]
+    cli.write("hookturn.yaml", "{}\n")
+    ran = cli("hooks", "on_outcome")
+    assert "on failure: degrade" in ran.out
+    assert "fails closed" not in ran.out
+    cli.write("hookturn.yaml", "plugins: {audit-log: {on_failure: deny}}\n")
+    assert cli("trust", "--yes").code == 0
+    assert "fails closed" in cli("hooks", "on_outcome").out
+    (row,) = [
+        row
+        for row in cli("hooks", "on_outcome", "--json").json["timings"]["on_outcome"]
+        if row["name"] == "audit-log"
+    ]
+    assert row["on_failure"] == "deny"
+
+
+def test_entries_that_call_hookturn_are_one_line(cli):
+    assert cli("install", "claude-code", "--yes").code == 0
+    rows = [
+        row for row in cli("plugins", "--json").json["plugins"] if row["reason"] == "it calls hookturn itself"
+    ]
+    assert len(rows) > 10
+    ran = cli("plugins")
+    assert ran.out.count("hookturn itself") == 1
+    assert (
+        f"{len(rows)} entries that call hookturn itself, in .claude/settings.json: not run from here"
+        in ran.out
+    )

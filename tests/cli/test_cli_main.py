@@ -68,6 +68,15 @@ def test_full_help_names_every_command(cli):
         assert re.search(rf"^    {word}\b", ran.out, re.MULTILINE), word
 
 
+def test_all_commands_are_one_list(cli):
+    del cli.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"]
+    missing, unknown = cli(), cli("bogus")
+    assert missing.code == unknown.code == 2
+    named = re.search(r"One of (.*); `hookturn --help`", missing.err)[1]
+    assert named == re.search(r"One of (.*); `hookturn --help`", unknown.err)[1]
+    assert {*COMMANDS, "audit", "stats"} <= set(named.split(", "))
+
+
 @pytest.mark.parametrize("word", sorted(COMMANDS))
 def test_help_of_each_command(cli, word):
     ran = cli(word, "--help")
@@ -112,6 +121,8 @@ USAGE = [
         ["fire", "pre_tool_exection"],
         "unknown timing 'pre_tool_exection' (did you mean 'pre_tool_execution'?)",
     ),
+    (["explain", "PreToolUse"], "(an event of claude-code; did you mean 'pre_tool_execution'?)"),
+    (["hooks", "afteragent"], "(an event of gemini; did you mean 'on_turn_complete'?)"),
     (["explain", "nothing_like_it"], "unknown timing 'nothing_like_it'. One of on_session_start,"),
     (["hooks", "on_lode"], "unknown timing 'on_lode'"),
     (["fire", "on_load"], "on_load has no event"),

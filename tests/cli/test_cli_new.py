@@ -59,3 +59,24 @@ def test_something_in_the_way(cli):
     ran = cli("new", "x", "--directory", "nowhere")
     assert ran.code == 1
     assert "nowhere is no folder" in ran.err
+
+
+def test_a_name_that_becomes_another_one_is_said(cli):
+    ran = cli("new", "My_Hook")
+    assert (ran.code, ran.err) == (
+        0,
+        "hookturn: My_Hook becomes my-hook, the normal form of a distribution's name\n",
+    )
+    assert (cli.project / "my-hook/src/my_hook/__init__.py").is_file()
+    ran = cli("new", "Another", "--json")
+    assert (ran.json["name"], "another" in ran.json["files"][0]) == ("another", True)
+
+
+def test_the_projects_tests_warn_of_nothing(cli):
+    assert cli("new", "calm").code == 0
+    tests = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"],
+        capture_output=True, text=True, cwd=cli.project / "calm", env=cli.env, timeout=120,
+    )  # fmt: skip
+    assert tests.returncode == 0, tests.stdout + tests.stderr
+    assert "Warning" not in tests.stdout + tests.stderr

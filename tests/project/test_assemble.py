@@ -224,6 +224,9 @@ def test_a_module_that_does_not_load(project, source, cause, closed):
     if closed:
         assert out.by == "h"
         assert "could not be started and fails closed" in out.reason
+        said_once = [text for text in out.warnings if "could not be started" in text]
+        assert len(said_once) == 1 and cause in said_once[0]
+        assert "A person must mend it" in out.message
     assert project.fire("read", assembled=assembled, path="x").decision is None
 
 

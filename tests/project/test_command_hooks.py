@@ -226,6 +226,30 @@ def test_a_script_of_a_shell_line_that_is_not_there(project, trusted):
     assert found[-1].remedy == "Run `chmod +x` on it, or name its interpreter first."
 
 
+@pytest.mark.parametrize(
+    ("line", "gone"),
+    [
+        ("python3 gone.py", "gone.py"),
+        ("env python3 -u gone.py --now", "gone.py"),
+        ("sh gone.sh", "gone.sh"),
+        ("python3 hooks/gone.py", "hooks/gone.py"),
+        ("python3 hooks", "hooks"),
+        ("python3 there.py", ""),
+        ("bash ls", ""),  # it looks in PATH, too
+        ("python3 -m json.tool", ""),
+        ("python3 gone.py || true", ""),  # only a shell can tell what it runs
+    ],
+)
+def test_a_script_that_an_interpreter_of_a_shell_line_does_not_find(project, line, gone):
+    project.write("there.py", "")
+    project.write("hooks/there.py", "")
+    project.config(guard(f'"{line}"'))
+    project.trust()
+    problems = [problem.cause for problem in project.assemble().problems]
+    what = "is no file" if gone == "hooks" else "does not exist"
+    assert problems == ([f"{project.folder}/{gone} {what}"] if gone else [])
+
+
 def test_a_line_that_is_a_comment(project):
     project.config(guard('"# echo x"'))
     project.trust()

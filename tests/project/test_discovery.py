@@ -526,6 +526,9 @@ def test_project_settings_replace_the_users(typed, project):
     assert project.fire().reason == "project 3 "
 
 
+OFF = "Until then the plugin is off, its guards too; with `required: true` calls would be refused."
+
+
 def test_a_plugin_that_is_too_old_is_not_loaded(typed, project):
     path = project.user("plugins: {slack: {channel: x, version: '>=2'}}\n")
     assembled = project.assemble()
@@ -533,7 +536,7 @@ def test_a_plugin_that_is_too_old_is_not_loaded(typed, project):
     assert project.fire(assembled=assembled).decision is None
     assert problems_of(assembled, "does not fulfil") == [
         f"{path}:1:11: plugins.slack: the plugin 'slack' of typed 1.5: version 1.5 does not fulfil '>=2' of {path}:1. "
-        "Install a version that will do."
+        f"Install a version that will do. {OFF}"
     ]
 
 
@@ -542,7 +545,7 @@ def test_a_named_plugin_that_is_not_installed(typed, project):
     assembled = project.assemble()
     assert problems_of(assembled, "plugins.") == [
         f"{path}:1:11: plugins.slak: no plugin named 'slak' is installed (did you mean 'slack'?). "
-        "Install the distribution that brings it, or take the line out."
+        f"Install the distribution that brings it, or take the line out. {OFF}"
     ]
     assert row(assembled, "slak").state == "failed"
 

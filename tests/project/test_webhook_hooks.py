@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
 
 import pytest
 
 from hookturn import events
+from hookturn.paths import config_root
 from hookturn.project.model import read_hooks, read_model
 from hookturn.project.yaml_document import read_yaml
 
@@ -195,6 +197,32 @@ def test_a_guard_that_may_not_connect_denies(project, server):
     outcome = fire(project)
     assert outcome.decision == "deny" and "fails closed" in outcome.reason
     assert server.got == []
+    only_the_user_reads_the_remedy(outcome)
+
+
+def only_the_user_reads_the_remedy(outcome):
+    """How to allow an address is for the user: with the file, which is no project's."""
+    assert "where no webhook may go" in outcome.message
+    assert not re.search("allow:|hookturn.yaml, ", outcome.message)
+    (warning,) = outcome.warnings
+    assert re.search(
+        r'Allow it in \S.*/hookturn\.yaml, your own configuration: webhooks: {allow: \["', warning
+    )
+
+
+def test_a_guard_whose_name_leads_to_a_forbidden_address_denies(project, server):
+    text = f"{H}    guard: true\n    run: {{webhook: {{url: 'http://localhost:{server.server_port}/'}}}}\n"
+    project.user(text)
+    outcome = fire(project)
+    assert outcome.decision == "deny"
+    assert server.got == []
+    only_the_user_reads_the_remedy(outcome)
+
+
+def test_a_project_is_told_which_file_says_where_webhooks_may_go(project):
+    project.config("webhooks: {allow: ['127.0.0.1:1']}\n")
+    (problem,) = project.assemble().problems
+    assert problem.remedy == f"Write it into {config_root() / 'hookturn.yaml'}, which is yours."
 
 
 def test_a_projects_webhook_waits_for_trust(project, server):

@@ -12,6 +12,7 @@ from time import monotonic
 
 from hookturn import Warn, hookimpl
 
+from ..places import place as located
 from ..places import project_key, state_folder
 
 EVERY = 1000
@@ -114,12 +115,7 @@ class AuditLog:
     def _place(self, key: tuple[str, bool], event: OutcomeEvent, ctx: Context) -> _Place:
         """Return where a session's records go; sessions of one project share it."""
         folder = ctx.project_dir
-        if event.dry_run:
-            path = os.path.join(ctx.output_dir, os.path.basename(self.config.path))
-            base = ctx.output_dir
-        else:
-            path = os.path.join(folder, self.config.path)
-            base = folder
+        path, base = located(self.config.path, event, ctx)
         with self._lock:
             place = next((known for known in self._places.values() if known.path == path), None)
             if place is None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
-from ..places import session_name, state_folder
+from ..places import in_project, session_name, state_folder
 from ..remembered import Remembered
 
 TYPE_CHECKING = False
@@ -228,7 +228,7 @@ class AutoCommit:
 
         record = {"session_id": session_name(event.session_id), "turn": event.turn, **result.to_json()}
         try:
-            if event.dry_run:
+            if event.dry_run or not in_project(ctx):
                 journal.append(ctx.output_dir, record)
             else:
                 with journal.lock(ctx.project_dir):

@@ -30,7 +30,7 @@ def run(args: Any) -> int:
     from .undo import undo
 
     try:
-        project = os.path.dirname(os.path.dirname(project_file(args.project, NAME)))
+        project = os.path.dirname(os.path.dirname(project_file(args, "auto-commit", NAME)))
     except HookturnError as error:
         raise HookturnError(f"nothing was undone: no auto-commit was made here ({error})") from None
     try:

@@ -56,9 +56,9 @@ def _path(args: Any) -> str:
             raise HookturnError(f"{args.file}: there is no such file")
         return str(args.file)
     try:
-        return project_file(args.project, NAME)
+        return project_file(args, "error-report", NAME)
     except HookturnError:
-        return os.path.join(project_file(args.project, ""), NAME)
+        return os.path.join(project_file(args, "error-report", ""), NAME)
 
 
 def _errors(path: str, session: str = "") -> list[dict[str, Any]]:

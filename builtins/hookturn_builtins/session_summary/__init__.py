@@ -13,7 +13,7 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
-from ..places import TRIED, session_name
+from ..places import TRIED, in_project, session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,16 +120,18 @@ class SessionSummary:
 
         session_id, dry_run = key
         project = ctx.project_dir
-        above = ctx.output_dir if dry_run else os.path.join(project, ".hookturn")
+        above = ctx.output_dir
+        outside = not dry_run and not in_project(ctx)
         if len(self._journals) >= MAX_OPEN:
             self._journals.pop(next(iter(self._journals))).close()
         name = session_name(session_id)
         journal = self._journals[key] = Journal(
             os.path.join(above, FOLDER, safe_component(name)),
-            above if dry_run else project,
+            above if dry_run else os.path.dirname(above) if outside else project,
             name,
             self.config,
             project="" if dry_run else project,
+            ignored=not (dry_run or outside),
         )
         return journal
 

@@ -45,7 +45,7 @@ def run(args: Any) -> int:
     form = args.format or _form_of(args.output)
     if args.open and form not in ("", "html"):
         raise HookturnError(f"--open shows the page, which is no {form} file; leave --format or --output out")
-    folder, base = _find(newest(args.sessions), args.project)
+    folder, base = _find(newest(args.sessions), args)
     try:
         report = collect(os.path.join(folder, NAME))
     except OSError as error:
@@ -86,7 +86,7 @@ def _form_of(output: str | None) -> str:
     return form
 
 
-def _find(session: str, project: str | None) -> tuple[str, str]:
+def _find(session: str, args: Any) -> tuple[str, str]:
     """Return a session's folder, and a folder above it that is trusted as it is."""
     from hookturn.paths import safe_component
 
@@ -100,7 +100,7 @@ def _find(session: str, project: str | None) -> tuple[str, str]:
         there = "has no journal, so it is no session's folder" if os.path.isdir(session) else "is no folder"
         raise HookturnError(f"{session} {there}; name a session's own folder, or its id")
     try:
-        place = project_file(project, FOLDER)
+        place = project_file(args, "session-summary", FOLDER)
     except HookturnError as error:
         raise HookturnError(f"{error}. The plugin session-summary must be on while a session runs") from None
     base = os.path.dirname(os.path.dirname(place))

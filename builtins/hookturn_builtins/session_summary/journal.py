@@ -50,15 +50,26 @@ class Journal:
         session_id: the session's id, without secrets; the folder's name may not tell it.
         config: the plugin's settings.
         project: the project's folder, or "" in a dry run, which may write nowhere else.
+        ignored: the journal lies in the project's ``.hookturn``, which git ignores.
     """
 
-    def __init__(self, folder: str, base: str, session_id: str, config: Config, *, project: str = "") -> None:
+    def __init__(
+        self,
+        folder: str,
+        base: str,
+        session_id: str,
+        config: Config,
+        *,
+        project: str = "",
+        ignored: bool = False,
+    ) -> None:
         self.folder = folder
         self.base = base
         self.session_id = session_id
         self.path = os.path.join(folder, NAME)
         self._config = config
         self._project = project
+        self._ignored = ignored
         self._fd = -1
         self._size = 0
         self._full = False
@@ -142,7 +153,7 @@ class Journal:
         self._torn = False
 
     def _open(self) -> None:
-        if self._project:
+        if self._ignored:
             hookturn_dir(self._project)
         elif not os.path.isdir(self.base):
             private_dir(self.base)

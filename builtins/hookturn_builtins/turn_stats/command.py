@@ -58,7 +58,7 @@ def run(args: Any, misused: Callable[[str], NoReturn]) -> int:
         misused(
             f"--since takes 30m, 12h, 7d, or a time such as 2026-11-30 or 2026-11-30T18:00:00Z, not {args.since!r}"
         )
-    path = newest(args.paths) or project_file(args.project, NAME)
+    path = newest(args.paths) or project_file(args, "turn-stats", NAME)
     try:
         figures = read(path, args.session, since)
     except OSError as error:
@@ -70,6 +70,8 @@ def run(args: Any, misused: Callable[[str], NoReturn]) -> int:
     elif args.prometheus:
         _expose(figures)
     else:
+        if not args.paths:
+            print(f"{printable(path)}:")
         _print(figures)
     return 0
 

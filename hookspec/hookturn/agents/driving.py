@@ -105,8 +105,20 @@ class Course:
         if self.said.env and self.row.keeps_env:
             with self._host() as host:
                 host.setdefault("env", {}).update(self.said.env)
+        self._notice()
         self._fitted(self.said)
         return self.said
+
+    def _notice(self) -> None:
+        """Tell the user what is off that was wanted, once a session, at the first event that takes words for the user."""
+        notices = self.engine.notices
+        if not notices or "warn" not in self.row.can or not self.session.started:
+            return
+        mark = _mark("\n".join(notices))
+        if self._host_value("noticed") != mark:
+            with self._host() as host:
+                host["noticed"] = mark
+            self.said.warnings += [f"hookturn: {text}" for text in notices]
 
     # -- the session ----------------------------------------------------------------------------
 

@@ -8,11 +8,12 @@ a file stays as it is, comments and layout included.
 from __future__ import annotations
 
 import json
+import os
 import re
 
 from ..spec.errors import HookturnError
 from ..spec.record import Record
-from .json_text import cut, nodes, put, without_comments
+from .json_text import cut, nodes, put, spread, without_comments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ SECONDS = {
 """Seconds that our entry asks for, by what the event is for us (``Row.does``)."""
 
 OTHER_SECONDS = 60.0
+
+BACKUP = ".hookturn-backup"
+"""What the name of a file's last other form ends with."""
 
 _CALLS_US = re.compile(
     r"(?:^|[\s/\\\"'=])hookturn(?:\.exe)?[\"']?\s+bridge\b|\bhookturn[/\\.](?:serve|cli)\b.*\bbridge\b"
@@ -217,7 +221,15 @@ class Request:
         except UnicodeDecodeError:
             raise CannotInstall(f"{label} is not UTF-8, so it stays as it is. Save it as UTF-8.") from None
         mark = "\ufeff" if text.startswith("\ufeff") else ""
-        new = mark + edit(_checked(text[len(mark) :], label))
+        text = _checked(text[len(mark) :], label)
+        edited = edit(text)
+        if edited != text and not self.remove:
+            edited = edit(spread(text))  # what stands on one line would become one of thousands of characters
+        if self.remove and edited != text:
+            before = (self.read(os.path.realpath(path) + BACKUP) or b"").decode("utf-8", "replace")
+            if spread(before.removeprefix("\ufeff")) == edited:  # it stood on one line, as it does again
+                edited = before.removeprefix("\ufeff")
+        new = mark + edited
         data = new.encode("utf-8")
         if data == old:
             return []

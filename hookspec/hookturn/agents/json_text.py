@@ -131,6 +131,39 @@ class _Scan:
         return node
 
 
+SMALL = 4096
+"""Characters of a JSON text on one line that is spread over lines before something is put into it."""
+
+
+def spread(text: str) -> str:
+    """Return a small JSON text that stands on one line as agents write it: indented, a line for each member.
+
+    Any other text, one with comments among them, stays as it is.
+    """
+    line = text.strip()
+    if not line or len(line) > SMALL or "\n" in line or "\r" in line or without_comments(line) != line:
+        return text
+    import json
+
+    lines = _spread(line, nodes(line), 0) + text[len(text.rstrip()) :]
+    same = json.loads(line, object_pairs_hook=list) == json.loads(lines, object_pairs_hook=list)
+    return lines if same else text  # a key that stands twice would be lost
+
+
+def _spread(text: str, node: Node, depth: int) -> str:
+    if not node.parts:
+        return text[node.start : node.end]
+    import json
+
+    inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
+    parts = [
+        (f"{json.dumps(key, ensure_ascii=False)}: " if isinstance(key, str) else "")
+        + _spread(text, part, depth + 1)
+        for key, part in node.parts.items()
+    ]
+    return text[node.start] + inner + f",{inner}".join(parts) + outer + text[node.end - 1]
+
+
 def put(text: str, path: Path, value: Any) -> str:
     """Return the text with a value at a path: replaced, or put at the end of its object or list.
 

@@ -120,11 +120,12 @@ def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engi
             private_folder(memory)
             write_private(path, content)
         mark = join(calls, safe_component(event))
-        try:
+        answers = installation().encode("utf-8", "surrogateescape")
+        if _content(mark) == answers:
             os.utime(mark)
-        except FileNotFoundError:
+        else:
             private_folder(calls, base=memory)
-            write_private(mark, b"")
+            write_private(mark, answers)
     except OSError:  # the answer matters more
         return
 
@@ -157,6 +158,57 @@ def last_calls(memory: str | PathLike[str], project: str) -> dict[str, dict[str,
             if S_ISREG(about.st_mode):
                 found.setdefault(mark.parent.name, {})[mark.name] = about.st_mtime
     return found
+
+
+def installation() -> str:
+    """Return which hookturn this is: the folder of its Python environment, and that of its package where it lies
+    elsewhere. Each environment has plugins of its own."""
+    import sys
+    from os.path import abspath, dirname
+
+    package = dirname(dirname(abspath(__file__)))
+    prefix = abspath(sys.prefix)
+    return prefix if package.startswith(prefix.rstrip("/") + "/") else f"{prefix} ({package})"
+
+
+def answering(memory: str | PathLike[str], project: str) -> dict[str, str]:
+    """Return which hookturn answered the last call of each agent in a project: agent -> ``installation()`` of it."""
+    folder = _file(memory, project, "")
+    found: dict[str, str] = {}
+    for agent, calls in last_calls(memory, project).items():
+        last = max(calls, key=lambda event: calls[event])
+        who = (_content(join(folder, agent, last)) or b"").decode("utf-8", "replace")
+        if who:
+            found[agent] = who
+    return found
+
+
+def forgive(memory: str | PathLike[str], agent: str, project: str) -> None:
+    """Forget the trouble of an agent's calls: it does not call us any more.
+
+    Parameters:
+        memory: the folder given to ``answer``.
+        agent: the agent.
+        project: the project's folder, with all below it; "" for every project.
+    """
+    from os.path import exists, realpath
+
+    path = join(memory, TROUBLE)
+    root = realpath(project).rstrip("/") + "/" if project else ""
+    kept = []
+    for line in (_content(path) or b"").splitlines(keepends=True):
+        try:
+            row = loads(line)
+            ours = row["agent"] == agent and (realpath(row["project"]) + "/").startswith(root)
+        except (ValueError, TypeError, KeyError, RecursionError):  # cut off by a kill, or damaged
+            continue
+        if not ours:
+            kept.append(line)
+    try:
+        if exists(path):
+            write_private(path, b"".join(kept))
+    except OSError:  # it would only be told once more
+        return
 
 
 def complain(memory: str | PathLike[str], place: Place, event: str, cause: str) -> None:

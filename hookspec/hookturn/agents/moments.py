@@ -43,6 +43,21 @@ change the system prompt itself. ``idle``: the agent waits, so its turn, if ther
 command gets; hooks set it here, and earlier where ``Row.keeps_env`` is true. ``error``: something failed, and the turn may go on or not.
 """
 
+MAIN: dict[str, str] = {
+    "session_start": "on_session_start",
+    "prompt": "on_user_prompt_submit",
+    "tool": "pre_tool_execution",
+    "permission": "on_permission_request",
+    "tool_end": "post_tool_execution",
+    "message": "on_model_response",
+    "turn_end": "on_turn_complete",
+    "error": "on_error",
+    "session_end": "on_session_end",
+    "system_prompt": "system_prompt",
+    "event": "on_event",
+}
+"""Word of ``DOES`` -> the timing that people look for who know the agent's event."""
+
 CAN = (
     "deny",  # refuse what is about to happen (or, after a tool, withhold its result)
     "stop",  # end the turn

@@ -173,7 +173,7 @@ def _engine_for(place: Place, engines: list[Engine]) -> Engine:
     gc.enable()  # hooks may run for long
     if assembled.problems:
         more = f" (and {len(assembled.problems) - 1} more)" if len(assembled.problems) > 1 else ""
-        complain(f"{assembled.problems[0]}{more}; see `hookturn check`")
+        complain(f"{assembled.problems[0]}{more} See `hookturn check`.")
     return assembled.engine
 
 

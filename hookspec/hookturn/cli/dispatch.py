@@ -17,6 +17,7 @@ from .output import CommandError, UsageError, complain, emit, prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, NoReturn
 
     from ..project.discovery import Found
@@ -105,7 +106,7 @@ def _run(words: list[str]) -> int:
     parser, commands = _parser()
     if word is None:
         raise UsageError(
-            f"a command is missing. One of {', '.join(COMMANDS)}; `hookturn --help` tells more.",
+            f"a command is missing. {_one_of(_entry_points())}",
             usage=parser.format_usage(),
         )
     found = None
@@ -217,12 +218,13 @@ def _entry_points(*, tell: bool = False) -> dict[str, Found]:
 def _foreign(word: str) -> Found:
     foreign = _entry_points()
     if word not in foreign:
-        known = [*COMMANDS, *foreign]
-        raise UsageError(
-            f"unknown command {word!r}{did_you_mean(word, known)}. One of {', '.join(known)}; "
-            "`hookturn --help` tells more."
-        )
+        near = did_you_mean(word, [*COMMANDS, *foreign])
+        raise UsageError(f"unknown command {word!r}{near}. {_one_of(foreign)}")
     return foreign[word]
+
+
+def _one_of(foreign: Iterable[str]) -> str:
+    return f"One of {', '.join([*COMMANDS, *foreign])}; `hookturn --help` tells more."
 
 
 def _add_foreign(found: Found, commands: Any) -> None:

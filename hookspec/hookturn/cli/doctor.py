@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
 
     with dry_project(args, live=args.live) as assembled:
         found = doctor.installations(assembled.root, os.environ, _endpoint)
-        guards = doctor.guards(assembled, found)
+        guards = doctor.guards(assembled)
         warnings = doubts(assembled)
         records = _probe(assembled.engine, args)
         errors = [item for item in (*assembled.problems, *warnings) if item.severity == "error"]
@@ -140,6 +140,12 @@ def _show_agents(found: list[Found]) -> None:
             )
         )
     table(("agent", "where", "state", "last call", ""), rows)
+    for item in found:
+        if item.elsewhere:
+            say(
+                f"{item.agent} was last answered by another hookturn, {clean(item.answered_by)}, with its own plugins: "
+                "what is told here is about this one. Run its `hookturn doctor`, or `hookturn install` of this one."
+            )
     resident = _resident(found)
     if resident is not None:
         words = (
@@ -153,10 +159,17 @@ def _show_guards(guards: list[Guard], found: list[Found]) -> None:
         say("")
         table(
             ("guard", "timing", "source", "last reached"),
-            [(item.name, item.timing, clean(item.source), _ago(item.last)) for item in guards],
+            [(item.name, item.timing, clean(item.source), _reached(item)) for item in guards],
         )
         if not found:
-            say("No agent calls, so these guards protect nothing yet.")
+            again = "protect nothing any more" if any(item.last for item in guards) else "protect nothing yet"
+            say(f"No agent calls, so these guards {again}.")
+
+
+def _reached(guard: Guard) -> str:
+    if guard.answered_by:
+        return clean(f"not by this hookturn ({_ago(guard.last)} {guard.answered_by} answered)")
+    return _ago(guard.last)
 
 
 def _show_hooks(records: list[tuple[str, HookRecord]], assembled: Any) -> None:

@@ -262,6 +262,17 @@ def _check(report: dict[str, Any], lock: dict[str, str], folder: str) -> bool:
 # -- for people ---------------------------------------------------------------------------------------
 
 
+def _functions(names: list[str]) -> str:
+    """Return a role's functions; those that rolebox gives every role do nothing here, which has no texts for them."""
+    from ..agents.rolebox.functions import DEFAULTS
+
+    own = ", ".join(name for name in names if name not in DEFAULTS)
+    rest = ", ".join(name for name in names if name in DEFAULTS)
+    return "; ".join(
+        part for part in (own, rest and f"of rolebox itself, without effect here: {rest}") if part
+    )
+
+
 def _show(report: dict[str, Any], problems: list[Any], lock: dict[str, str]) -> None:
     say(paint(clean(report["role"]), "bold"))
     rows = [
@@ -275,7 +286,7 @@ def _show(report: dict[str, Any], problems: list[Any], lock: dict[str, str]) -> 
         ("Model", report["model"]),
         ("Mode", report["mode"]),
         ("Skills", ", ".join(report["skills"])),
-        ("Functions", ", ".join(report["functions"])),
+        ("Functions", _functions(report["functions"])),
         ("Subagents", ", ".join(str(item["name"]) for item in report["subagents"])),
         ("Recovery", ", ".join(key for key, value in report["recovery"].items() if value is True)),
         ("Attempts", report["recovery"].get("max_total_attempts")),

@@ -115,6 +115,8 @@ def _change(args: Namespace, *, remove: bool) -> int:
     except UnknownAgent as error:
         raise UsageError(str(error)) from None
     notes += [note for change in changes for note in change.notes]
+    if not (remove or args.user):
+        notes += _shared(project, [change.path for change in changes if change.new is not None])
     report: dict[str, Any] = {
         "schema": 1,
         "agent": args.agent,
@@ -134,11 +136,43 @@ def _change(args: Namespace, *, remove: bool) -> int:
     if not args.dry_run:
         where = "" if args.user else project
         installations.note(args.agent, where, http=endpoint is not None, gone=remove, folder=folder)
+        if remove:
+            from ..agents.memory import forgive, memory_folder
+
+            forgive(memory_folder(), args.agent, where)
     if args.json:
         emit(report)
     elif report["applied"]:
         _done(args, report, remove=remove)
     return 0
+
+
+def _shared(project: str, paths: list[str]) -> list[str]:
+    """Return a note for files that hold paths of this machine and would get into the project's commits."""
+    import os
+    from shutil import which
+    from subprocess import DEVNULL, TimeoutExpired, run
+
+    git = which("git")
+    if git is None or not paths:
+        return []
+    told = []
+    for path in paths:
+        # Nothing that the repository's own configuration names is to run.
+        words = [git, "-C", project, "-c", "core.fsmonitor=false", "check-ignore", "-q", "--", path]
+        try:
+            done = run(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=10, check=False)  # noqa: S603
+        except (OSError, TimeoutExpired):
+            return []
+        if done.returncode == 1:  # in a repository, and not ignored
+            told.append(os.path.relpath(path, project))
+    if not told:
+        return []
+    names = " and ".join(told)
+    return [
+        f"git does not ignore {names}, which names this installation by paths of this machine: leave it out of commits "
+        "(a line in .git/info/exclude), or use --user."
+    ]
 
 
 def _endpoint(args: Namespace) -> Endpoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import CommandError, UsageError, clean, emit, say
+from .output import CommandError, UsageError, clean, complain, emit, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,15 +31,17 @@ def run(args: Namespace) -> int:
     from ..testing.scaffold import ScaffoldError, create, names
 
     try:
-        names(args.name)
+        name, _ = names(args.name)
     except ScaffoldError as error:
         raise UsageError(str(error)) from None
     try:
         files = create(args.name, args.directory or args.project or ".")
     except ScaffoldError as error:
         raise CommandError(str(error)) from None
+    if name != args.name:
+        complain(f"{args.name} becomes {name}, the normal form of a distribution's name")
     if args.json:
-        emit({"schema": 1, "name": args.name, "files": [str(file) for file in files]})
+        emit({"schema": 1, "name": name, "files": [str(file) for file in files]})
         return 0
     for file in files:
         say(clean(str(file)))

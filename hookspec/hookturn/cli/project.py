@@ -125,10 +125,14 @@ def _note_left_out(names: list[str], assembled: Assembled) -> None:
 
 
 def note_problems(assembled: Assembled) -> None:
-    """Say on standard error that something of the project's configuration is not in force."""
-    if assembled.problems:
-        first = short(str(assembled.problems[0]), 500)
+    """Say on standard error that something of the project's configuration is not in force: each plugin that is off,
+    and the first of the other problems."""
+    notices = assembled.engine.notices
+    for text in notices:
+        complain(short(text, 500))
+    others = [text for text in map(str, assembled.problems) if text not in notices]
+    if others:
         more = ""
-        if len(assembled.problems) > 1:
-            more = f" (and {count(len(assembled.problems) - 1, 'other problem')}; see `hookturn check`)"
-        complain(f"{first}{more}")
+        if len(others) > 1:
+            more = f" (and {count(len(others) - 1, 'other problem')}; see `hookturn check`)"
+        complain(f"{short(others[0], 500)}{more}")

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from ..spec.events import Event
     from ..spec.timings import Timing
 
-EXAMPLE = """--event - <<< '{"tool": "bash", "args": {"command": "ls"}}'"""
+_SAMPLES: dict[str, Any] = {
+    "tool": "bash",
+    "args": {"command": "ls"},
+    "prompt": "Mend the parser.",
+    "text": "Mend the parser.",
+    "parts": ["You are a coder."],
+    "error_type": "ValueError",
+    "message": "no such column",
+    "type": "session.idle",
+}
+"""Values for required fields in an example."""
 
 _ENVELOPE = ("schema", "timing", "command", "paths", "urls", "result_text", "mcp")
 """Keys of an event's JSON form that are no fields (see ``spec.events.build``)."""
@@ -154,7 +164,31 @@ def timing_of(engine: Engine, name: str) -> Timing:
         return known[name]
     if name in LIFECYCLE_HOOKS:
         raise UsageError(f"{name} has no event: it is called when the plugin is loaded or let go.")
-    raise UsageError(f"unknown timing {name!r}{did_you_mean(name, known)}. One of {', '.join(known)}.")
+    near = _of_agents(name) or did_you_mean(name, known)
+    raise UsageError(f"unknown timing {name!r}{near}. One of {', '.join(known)}.")
+
+
+def _example(spec: Timing) -> str:
+    """Return how an event of a timing is given on a command line, with the fields that it needs."""
+    import json
+
+    needed = [name for name in spec.event._fields if name in spec.event._required]
+    if not needed and "type" in spec.event._fields:
+        needed = ["type"]  # of on_event: it has a default, which is refused
+    fields = {name: _SAMPLES.get(name, "...") for name in needed}
+    return f"--event - <<< '{json.dumps(fields)}'"
+
+
+def _of_agents(name: str) -> str:
+    """Return what an agent's event of this name is here, in words, or ""."""
+    from ..agents.bridge import AGENTS, hooks_of
+    from ..agents.moments import MAIN
+
+    for agent in AGENTS:
+        for event, row in hooks_of(agent).EVENTS.items():
+            if event.lower() == name.lower() and row.does in MAIN:
+                return f" (an event of {agent}; did you mean {MAIN[row.does]!r}?)"
+    return ""
 
 
 def make_event(spec: Timing, fields: dict[str, Any], source: str, agent: str | None) -> Event:
@@ -183,9 +217,9 @@ def make_event(spec: Timing, fields: dict[str, Any], source: str, agent: str | N
         fields = {**fields, "agent": agent}
     known = [name for name in spec.event._fields if name != "extra"]
     strange = [
-        f"{name!r:.60}{near}"
+        f"{name!r:.60}{did_you_mean(name, known)}"
         for name in fields
-        if name not in known and name not in _ENVELOPE and (near := did_you_mean(name, known))
+        if name not in known and name not in _ENVELOPE
     ]
     try:
         event = build(spec.event, fields)
@@ -193,7 +227,7 @@ def make_event(spec: Timing, fields: dict[str, Any], source: str, agent: str | N
         where = f"{source}: " if source else ""
         hint = f" Unknown here: {', '.join(strange)}." if strange else ""
         if not source:
-            hint = f" Give its fields with --event FILE, or {EXAMPLE}."
+            hint = f" Give its fields with --event FILE, or {_example(spec)}."
         raise UsageError(f"{where}{short(str(error))}.{hint}") from None
     if strange:
         complain(f"{source}: unknown and only passed on: {', '.join(strange)}")

@@ -25,7 +25,7 @@ def step_json(step: Step) -> dict[str, Any]:
         "guard": step.guard,
         "enforced": step.enforced,
         "mode": "monitor" if step.monitor else "enforce",
-        "on_failure": "deny" if step.fails_closed else "ignore",
+        "on_failure": on_failure(step),
         "timeout": step.timeout,
         "asynchronous": step.is_async,
         "filters": {
@@ -34,6 +34,14 @@ def step_json(step: Step) -> dict[str, Any]:
             "event_types": _words(chosen.event_types if chosen else None),
         },
     }
+
+
+def on_failure(step: Step) -> str:
+    """Return what a hook's failure means: deny or ignore, or what its plugin's settings say, which handles its own."""
+    own = getattr(step.owner.config, "on_failure", None)
+    if step.fails_closed and not step.guard and isinstance(own, str):
+        return own
+    return "deny" if step.fails_closed else "ignore"
 
 
 def _words(given: tuple[str, ...] | None) -> list[str] | None:
@@ -51,8 +59,10 @@ def notes_text(step: Step) -> str:
     notes = []
     if step.guard:
         notes.append("enforced" if step.enforced else "yields to always_allow")
-    elif step.fails_closed:
+    elif on_failure(step) == "deny":
         notes.append("fails closed")
+    elif on_failure(step) != "ignore":
+        notes.append(f"on failure: {on_failure(step)}")
     if step.monitor:
         notes.append("monitor only")
     if step.is_async:

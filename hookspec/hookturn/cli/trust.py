@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: Namespace) -> int:
     """Show what waits for trust, ask, and trust it."""
     from ..project.survey import Survey
+    from ..project.unread import of_plugins
 
     survey = Survey(args.project, guards=True)
     layer = survey.layer("project")
@@ -78,7 +79,10 @@ def run(args: Namespace) -> int:
         complain(
             f"{count(len(unread), 'file')} cannot be read, so what needs it does not run: {', '.join(unread)}"
         )
-    return 1 if unread else 0
+    wrong = of_plugins(survey)
+    for problem in wrong:
+        complain(f"{problem} Until it is mended the plugin is not in force.")
+    return 1 if unread or wrong else 0
 
 
 def run_untrust(args: Namespace) -> int:

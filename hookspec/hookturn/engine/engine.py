@@ -9,7 +9,14 @@ from threading import RLock
 from time import monotonic, perf_counter
 
 from ..spec.answers import STRATEGIES, Deny
-from ..spec.errors import AnswerError, EventError, NestingError, RegistrationError, did_you_mean
+from ..spec.errors import (
+    AnswerError,
+    EventError,
+    HookturnError,
+    NestingError,
+    RegistrationError,
+    did_you_mean,
+)
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
 from ..spec.record import safe_text
 from .capabilities import HookContext, logger
@@ -167,6 +174,8 @@ class Engine:
         """Plugins that were refused or failed to load, with name, cause and remedy."""
         self.noted: dict[tuple[str, ...], float] = {}
         """For callers: when they noted what about this engine (``agents.memory``)."""
+        self.notices: list[str] = []
+        """What the user of an agent is told once a session: plugins that were wanted and are off, and why."""
         self.closed = False
         self._plans: dict[str, Plan | None] = {}
         # Plans that the hot loop of ``fire`` may use as they are; False for timings without hooks.
@@ -781,9 +790,14 @@ class Engine:
         event = fold.event
         key = (event.session_id, step.plugin)
         who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
+        remedy = error.remedy if isinstance(error, HookturnError) else ""
         log = logger(step.name)
         log.warning(
-            "hook {} failed in {} after {:.3f} s: {}", who, fold.timing.name, elapsed, _told(error, text)
+            "hook {} failed in {} after {:.3f} s: {}",
+            who,
+            fold.timing.name,
+            elapsed,
+            _told(error, f"{text}. {remedy}" if remedy else text),
         )
         if not reached:  # the fault of others
             return

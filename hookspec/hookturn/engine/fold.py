@@ -22,7 +22,7 @@ from ..spec.answers import (
     SetEnv,
     Warn,
 )
-from ..spec.errors import AnswerError, EventError, did_you_mean
+from ..spec.errors import AnswerError, EventError, HookturnError, did_you_mean
 from .match import Rule, covering
 from .outcome import HookRecord, Outcome, RewriteRecord
 
@@ -416,6 +416,8 @@ class Fold:
         )
         if step.fails_closed and not step.monitor:
             self.close(step, f"the hook {step.name} failed and fails closed ({said})")
+            if isinstance(failure.exception, HookturnError) and failure.exception.remedy:
+                self.warnings.append(f"{step.name} failed ({said}). {failure.exception.remedy}")
 
     def close(self, step: Step, reason: str) -> None:
         """Vote against going on, in the name of a hook that could not be asked."""

@@ -90,6 +90,7 @@ def assemble(
     from ..platform import reading_for
     from .configured import ConfiguredHooks
     from .installed import InstalledPlugins
+    from .layers import is_project
 
     with reading_for(environ):
         hookspecs = list(hookspecs)
@@ -105,6 +106,10 @@ def assemble(
         )
         if "state_dir" not in options:
             options["state_dir"] = None if dry_run else _state_of(survey.root)
+        named = project_dir is not None and not agent  # a folder that somebody chose
+        if not (named or dry_run or "output_dir" in options or is_project(survey.root)):
+            # An agent may be started anywhere; nobody asked for files in their home folder.
+            options["output_dir"] = f"{_state_of(survey.root)}/output"
         options.setdefault("max_continue", survey.setting("max_continue", 8))
         engine = Engine(
             plugins,

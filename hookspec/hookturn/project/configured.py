@@ -8,7 +8,7 @@ from ..spec.record import thaw
 from .model import FILTER, MODES, normal
 from .problems import Problem, show
 from .secrets import resolve
-from .setup import SetUp
+from .setup import MEND, SetUp
 from .survey import DISABLE, ONLY_LIVE, REVIEW
 from .trust import tightens
 
@@ -114,9 +114,15 @@ class ConfiguredHooks(SetUp):
                 reason = (
                     f"the guard {guard.name} ({guard.source}) cannot be read and fails closed: {guard.cause}"
                 )
-                advice = guard.remedy.rstrip(".")
                 self._refuse(
-                    guard.name, reason, advice, guard.timings, dict(guard.filters), guard.source, name
+                    guard.name,
+                    reason,
+                    MEND,
+                    guard.timings,
+                    dict(guard.filters),
+                    guard.source,
+                    name,
+                    remedy=guard.remedy,
                 )
 
     def _in_force(self, layer: str, managed: set[str], user: set[str]) -> list[HookEntry]:
@@ -263,11 +269,12 @@ class ConfiguredHooks(SetUp):
             self._refuse(
                 entry.name,
                 f"the {what} {entry.name} ({entry.source}) could not be started and fails closed: {cause}",
-                remedy.rstrip("."),
+                MEND,
                 entry.timings,
                 {key: value for key, value in entry.options.items() if key in FILTER},
                 entry.source,
                 entry.layer,
+                remedy=remedy,
             )
 
     def _refuse(
@@ -279,12 +286,13 @@ class ConfiguredHooks(SetUp):
         filters: dict[str, Any],
         source: str,
         layer: str,
+        remedy: str = "",
     ) -> None:
         if name in self.engine.registry.plugins:  # another layer's hook of the same name
             name = f"refusal:{name}"
         from .standins import refusal
 
-        plugin = refusal(name, reason, advice, self.survey.timings, timings)
+        plugin = refusal(name, reason, advice, self.survey.timings, timings, remedy=remedy)
         self.register_own(plugin, name, source=source, layer=layer, options=filters)
 
     def _lost_guards(self) -> None:

@@ -8,7 +8,7 @@ from ..spec.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from .assemble import Assembled
@@ -27,6 +27,8 @@ class Found(Record):
         cause: what is wrong, or "".
         remedy: what to do about it, or "".
         calls: event -> seconds since the epoch when it was last answered.
+        answered_by: which hookturn answered the last call: the folder of its Python environment, or "".
+        elsewhere: whether that is another one than this, with plugins of its own.
     """
 
     agent: str
@@ -36,6 +38,8 @@ class Found(Record):
     cause: str = ""
     remedy: str = ""
     calls: dict[str, float] = {}
+    answered_by: str = ""
+    elsewhere: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, times as RFC 3339."""
@@ -56,10 +60,11 @@ def installations(root: str, environ: Mapping[str, str], http: Any = None) -> li
     """
     from os.path import realpath
 
-    from ..agents.memory import last_calls, memory_folder
+    from ..agents.memory import answering, installation, last_calls, memory_folder
     from .installations import known
 
     calls = last_calls(memory_folder(), root)
+    answers, ours = answering(memory_folder(), root), installation()
     found = []
     for item in known():
         if item.project in ("", realpath(root)):
@@ -73,6 +78,8 @@ def installations(root: str, environ: Mapping[str, str], http: Any = None) -> li
                     cause=cause,
                     remedy=remedy,
                     calls=calls.get(item.agent, {}),
+                    answered_by=answers.get(item.agent, ""),
+                    elsewhere=answers.get(item.agent, ours) != ours,
                 )
             )
     return found
@@ -113,7 +120,13 @@ def _state(item: Installation, root: str, environ: Mapping[str, str], http: Any)
             f"Run `{words}` again.",
         )
     labels = ", ".join(change.label for change in changes)
-    return "changed", f"{labels} is not as this version would write it", f"Run `{words}` again."
+    cause = f"{labels} is not as this version would write it"
+    news = [(change.new or b"").decode("utf-8", "replace") for change in changes]
+    own = {path for text in news for path in called_files(text)}
+    others = [path for text in texts for path in called_files(text) if path not in own]
+    if others and own:
+        cause += f": it calls {others[0]}, another installation than this one, with plugins of its own"
+    return "changed", cause, f"Run `{words}` again."
 
 
 class Guard(Record):
@@ -122,34 +135,45 @@ class Guard(Record):
     Parameters:
         name, timing, source: which.
         last: seconds since the epoch when an agent's event last reached its timing, or None for never.
+        answered_by: which hookturn answered then, where it was another one than this: it has plugins of its own.
     """
 
     name: str
     timing: str
     source: str
     last: Any = None
+    answered_by: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, the time as RFC 3339."""
         from ..spec.events import rfc3339
 
         last = None if self.last is None else rfc3339(self.last)
-        return {"name": self.name, "timing": self.timing, "source": self.source, "last": last}
+        return {
+            "name": self.name,
+            "timing": self.timing,
+            "source": self.source,
+            "last": last,
+            "answered_by": self.answered_by,
+        }
 
 
-def guards(assembled: Assembled, found: Iterable[Found]) -> list[Guard]:
-    """Return every guard with the time of the last event that reached its timing, through any installed agent."""
-    from ..agents.bridge import hooks_of
+def guards(assembled: Assembled) -> list[Guard]:
+    """Return every guard with the time of the last event that reached its timing, through any agent that calls or did."""
+    from ..agents.bridge import AGENTS, hooks_of
+    from ..agents.memory import answering, installation, last_calls, memory_folder
     from .doubts import steps
 
-    reached: dict[str, float] = {}
-    for item in found:
-        rows = hooks_of(item.agent).EVENTS
-        for event, time in item.calls.items():
+    answers, ours = answering(memory_folder(), assembled.root), installation()
+    reached: dict[str, tuple[float, str]] = {}
+    for agent, calls in last_calls(memory_folder(), assembled.root).items():
+        rows = hooks_of(agent).EVENTS if agent in AGENTS else {}
+        who = answers.get(agent, "")
+        for event, time in calls.items():
             for timing in rows[event].timings if event in rows else ():
-                reached[timing] = max(time, reached.get(timing, 0.0))
+                reached[timing] = max((time, "" if who == ours else who), reached.get(timing, (0.0, "")))
     return [
-        Guard(step.name, timing, step.source, reached.get(timing))
+        Guard(step.name, timing, step.source, *reached.get(timing, (None, "")))
         for timing, step in steps(assembled)
         if step.guard
     ]

@@ -10,9 +10,9 @@ from .configured import pinned
 from .foreign import ForeignFile, calls_hookturn, dialect, key_of
 from .model import FILTER, MODES, PluginEntry, normal
 from .problems import Problem
-from .setup import SetUp
+from .setup import MEND, SetUp
 from .standins import refusal
-from .survey import DISABLE, ONLY_LIVE, REVIEW
+from .survey import CALLS_US, DISABLE, ONLY_LIVE, REVIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ForeignHooks(SetUp):
     def _counts(self, file: ForeignFile, entry: HookEntry) -> bool:
         """Tell whether an entry is in force; one that is not is listed."""
         if calls_hookturn(entry):
-            self.row(entry, "disabled", "it calls hookturn itself")
+            self.row(entry, "disabled", CALLS_US)
             return False
         if file.authority:
             self.row(entry, "untrusted", f"the file is not safe from others: {file.authority}")
@@ -128,7 +128,7 @@ class ForeignHooks(SetUp):
         reason = (
             f"the hook {entry.name} ({entry.source}) could not be started and fails closed: {error.cause}"
         )
-        plugin = refusal(entry.name, reason, error.remedy.rstrip("."), self.survey.timings, entry.timings)
+        plugin = refusal(entry.name, reason, MEND, self.survey.timings, entry.timings, remedy=error.remedy)
         options = {key: value for key, value in entry.options.items() if key in (*FILTER, "condition")}
         self.register_own(plugin, entry.name, source=entry.source, layer=entry.layer, options=options)
 

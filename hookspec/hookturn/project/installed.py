@@ -58,7 +58,7 @@ class InstalledPlugins(SetUp):
                 options=self._plugin_options(wanted),
             )
         except RegistrationError as error:
-            self._wrong_settings(wanted, wrong)
+            self._wrong_settings(wanted, wrong, off=True)
             located = any(one.severity == "error" for one in wrong)
             self._failed_plugin(item, wanted, error.cause, error.remedy, told=located)
             return
@@ -96,19 +96,35 @@ class InstalledPlugins(SetUp):
         )
         return {"mode": mode} if mode == "monitor" else {}
 
-    def _wrong_settings(self, wanted: Wanted | None, wrong: list[Wrong]) -> None:
+    def _wrong_settings(self, wanted: Wanted | None, wrong: list[Wrong], *, off: bool = False) -> None:
+        """Report what is wrong with a plugin's settings.
+
+        Parameters:
+            wanted: the plugin.
+            wrong: what is wrong.
+            off: the plugin was not set up for it.
+        """
         if wanted is None or wanted.model is None or wanted.entry is None:
             return
         for item in wrong:
-            self.problems.append(
-                wanted.model.document.problem(
-                    ("plugins", wanted.entry.name, *item.path),
-                    item.cause,
-                    item.remedy,
-                    key=item.key or not item.path,
-                    severity=item.severity,
-                )
-            )
+            place = ("plugins", wanted.entry.name, *item.path)
+            about: dict[str, Any] = {"key": item.key or not item.path, "severity": item.severity}
+            if off and item.severity == "error":
+                remedy = f"{item.remedy} {self._effect(wanted)}"
+                self._off(wanted.model.document.problem(place, item.cause, remedy, **about))
+            else:
+                self.problems.append(wanted.model.document.problem(place, item.cause, item.remedy, **about))
+
+    def _effect(self, wanted: Wanted | None) -> str:
+        """Return what follows from a plugin's not being set up: people take a guard for being there."""
+        if wanted is not None and wanted.fixed:
+            return "Until then calls are refused, for the plugin is required."
+        return "Until then the plugin is off, its guards too; with `required: true` calls would be refused."
+
+    def _off(self, problem: Problem) -> None:
+        """Report why a plugin that was wanted is off; the user of an agent is told as well."""
+        self.problems.append(problem)
+        self.engine.notices.append(str(problem))
 
     def _failed_plugin(
         self, item: discovery.Found, wanted: Wanted | None, cause: str, remedy: str, *, told: bool = False
@@ -118,7 +134,7 @@ class InstalledPlugins(SetUp):
         if not told:
             self._plugin_problem(wanted, f"the plugin {show(item.name)} of {item.provider}: {cause}", remedy)
         if wanted is not None and wanted.fixed:
-            self._refuse_without(item.name, wanted, cause)
+            self._refuse_without(item.name, wanted, cause, remedy)
 
     def _missing(self, wanted: Wanted, installed: list[str]) -> None:
         from ..spec.errors import did_you_mean
@@ -126,7 +142,8 @@ class InstalledPlugins(SetUp):
         entry = wanted.entry
         assert entry is not None
         cause = f"no plugin named {show(entry.name)} is installed{did_you_mean(entry.name, installed)}"
-        self._plugin_problem(wanted, cause, "Install the distribution that brings it, or take the line out.")
+        remedy = "Install the distribution that brings it, or take the line out."
+        self._plugin_problem(wanted, cause, remedy)
         self.rows.append(
             Row(
                 name=entry.name,
@@ -138,17 +155,16 @@ class InstalledPlugins(SetUp):
             )
         )
         if wanted.requirers:
-            self._refuse_without(entry.name, wanted, "it is not installed")
+            self._refuse_without(entry.name, wanted, "it is not installed", remedy)
 
     def _plugin_problem(self, wanted: Wanted | None, cause: str, remedy: str) -> None:
+        remedy = f"{remedy} {self._effect(wanted)}"
         if wanted is not None and wanted.model is not None and wanted.entry is not None:
-            self.problems.append(
-                wanted.model.document.problem(("plugins", wanted.entry.name), cause, remedy, key=True)
-            )
+            self._off(wanted.model.document.problem(("plugins", wanted.entry.name), cause, remedy, key=True))
         else:
-            self.problems.append(Problem("", 0, 0, "", cause, remedy))
+            self._off(Problem("", 0, 0, "", cause, remedy))
 
-    def _refuse_without(self, name: str, wanted: Wanted, cause: str) -> None:
+    def _refuse_without(self, name: str, wanted: Wanted, cause: str, remedy: str) -> None:
         """Make every timing that can deny a Deny: the plugin had to be in force, and is not."""
         from .standins import refusal
 
@@ -160,6 +176,7 @@ class InstalledPlugins(SetUp):
             f"the plugin {name} is required ({entry.source}) and not in force: {cause}",
             "A person must install or mend it",
             self.survey.timings,
+            remedy=remedy,
         )
         layer = "managed" if entry.layer == "managed" else "installed"  # as binding as the plugin itself
         self.register_own(plugin, guard, source=entry.source, layer=layer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents.bridge import AGENTS, UnknownAgent
-from ..agents.installing import CannotInstall, Change, Endpoint, Request
+from ..agents.installing import BACKUP, CannotInstall, Change, Endpoint, Request
 from ..spec.errors import did_you_mean
 
 TYPE_CHECKING = False
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 5_000_000
 """A larger configuration is refused: no agent's is."""
-
-BACKUP = ".hookturn-backup"
-"""What the name of a file's last other form ends with."""
 
 
 def installer_of(agent: str) -> AgentInstall:

@@ -111,6 +111,22 @@ def project_root(
         folder = above
 
 
+def is_project(root: str) -> bool:
+    """Tell whether a ``project_root`` is a project's, and not just the folder where somebody happens to be.
+
+    It is one with a hookturn configuration, ``.git``, or a ``.hookturn`` of its own, or where an agent was installed.
+    """
+    import os
+
+    from . import installations
+
+    return (
+        _is_root(root)
+        or os.path.isdir(os.path.join(root, ".hookturn"))
+        or any(item.project == os.path.realpath(root) for item in installations.known())
+    )
+
+
 def _is_root(folder: str) -> bool:
     import os
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .survey import Survey
 
 
+MEND = "A person must mend it"
+"""What a model is told of a hook that could not be set up."""
+
+
 class SetUp:
     """Registers things with an engine, each apart: whatever one does, the others are set up.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..engine.match import covering
 from ..runners.entry import Configured
-from ..spec.answers import Allow, Block, Deny
+from ..spec.answers import Allow, Block, Deny, Warn
 from ..spec.markers import hookimpl
 
 TYPE_CHECKING = False
@@ -17,36 +17,46 @@ if TYPE_CHECKING:
 
 
 def refusal(
-    name: str, reason: str, advice: str, timings: Mapping[str, Timing], wanted: Iterable[str] = ()
+    name: str,
+    reason: str,
+    advice: str,
+    timings: Mapping[str, Timing],
+    wanted: Iterable[str] = (),
+    *,
+    remedy: str = "",
 ) -> Configured:
     """Return a guard that refuses: Deny where the timing takes it, else Block.
 
     Parameters:
         name: its name.
-        reason, advice: the words of its answers.
+        reason, advice: the words of its answers, which the model reads.
         timings: every timing there is.
+        remedy: what a person may do, which the model does not read: it would often switch a protection off.
         wanted: names of the timings to refuse at; those that cannot deny or are unknown are left out.
             Without any, every timing that can deny.
     """
     names = [name for name in wanted if name in timings and timings[name].can_deny]
     if not names:
         names = [name for name, timing in timings.items() if timing.can_deny]
-    return Configured(name, {name: _refuse(timings[name], reason, advice) for name in names})
+    told = [Warn(f"{reason}. {remedy}")] if remedy else []
+    return Configured(name, {name: _refuse(timings[name], reason, advice, told) for name in names})
 
 
-def _refuse(timing: Timing, reason: str, advice: str) -> Any:
+def _refuse(timing: Timing, reason: str, advice: str, told: list[Warn]) -> Any:
     deny, block = Deny(reason, advice, "not_in_force"), Block(f"{reason}. {advice}")
     if timing.name == "on_event":
 
         @hookimpl(guard=True)
         def refuse(event: Any) -> Any:
-            return deny if "Deny" in event.accepts else block if "Block" in event.accepts else None
+            kinds = {"Deny": deny, "Block": block}
+            answer = next((kinds[kind] for kind in kinds if kind in event.accepts), None)
+            return [answer, *told] if answer is not None else None
 
         return refuse
 
     @hookimpl(guard=True)
     def always() -> Any:
-        return deny if Deny in timing.answers else block
+        return [deny if Deny in timing.answers else block, *told]
 
     return always
 

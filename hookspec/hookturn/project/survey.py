@@ -30,6 +30,8 @@ STATES = ("loaded", "blocked", "failed", "disabled", "untrusted", "dry")
 
 ONLY_LIVE = "dry: runs only with --live"
 
+CALLS_US = "it calls hookturn itself"
+
 REVIEW = "Run `hookturn trust` to look at it and trust it."
 
 

@@ -46,6 +46,18 @@ def problems(survey: Survey) -> list[Problem]:
     return found
 
 
+def of_plugins(survey: Survey) -> list[Problem]:
+    """Return what is wrong with the plugin lines of a project's file that has just been trusted. Plugins are imported,
+    as at every call; nothing is set up, and no secret is read.
+    """
+    model = survey.models.get("project")
+    found: list[Problem] = []
+    for line in model.plugins.values() if model is not None else ():
+        if line.enabled and model is not None:
+            found += _of_plugin(survey, model, line, load=True)
+    return found
+
+
 def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem]:
     place = ("hooks", entry.index, "run", entry.kind)
     if entry.kind == "command":
@@ -119,7 +131,7 @@ def _of_module(survey: Survey, entry: HookEntry) -> tuple[str, str] | None:
     return None
 
 
-def _of_plugin(survey: Survey, model: Model, line: PluginEntry) -> Iterable[Problem]:
+def _of_plugin(survey: Survey, model: Model, line: PluginEntry, *, load: bool = False) -> Iterable[Problem]:
     from .self_protection import NAME
 
     path = ("plugins", line.name)
@@ -136,13 +148,19 @@ def _of_plugin(survey: Survey, model: Model, line: PluginEntry) -> Iterable[Prob
         model.document.problem(
             (*path, *wrong.path), wrong.cause, wrong.remedy, key=wrong.key or not wrong.path
         )
-        for wrong in _of_settings(item, line)
+        for wrong in _of_settings(item, line, load=load)
         if wrong.severity == "error"
     ]
 
 
-def _of_settings(item: Found, line: PluginEntry) -> list[Any]:
-    """Return what is wrong with settings; of plugins that are not hookturn's own only names are looked at."""
+def _of_settings(item: Found, line: PluginEntry, *, load: bool) -> list[Any]:
+    """Return what is wrong with settings.
+
+    Parameters:
+        item: the plugin.
+        line: its settings.
+        load: import it where need be; without, of plugins that are not hookturn's own only names are looked at.
+    """
     import sys
 
     from ..spec.record import thaw
@@ -150,7 +168,7 @@ def _of_settings(item: Found, line: PluginEntry) -> list[Any]:
     from .secrets import Wrong, has_reference
     from .settings import build, config_of, unknown
 
-    if not item.builtin and item.value.partition(":")[0].strip() not in sys.modules:
+    if not load and not item.builtin and item.value.partition(":")[0].strip() not in sys.modules:
         return []  # importing it would run it for a file that nobody trusts
     try:
         cls = config_of(discovery.load(item))
@@ -160,7 +178,8 @@ def _of_settings(item: Found, line: PluginEntry) -> list[Any]:
     if cls is None:
         return wrong
     unknown(cls, line.settings, wrong)
-    if item.builtin and not wrong:
-        plain = {key: value for key, value in thaw(line.settings).items() if not has_reference(value)}
+    secret = [key for key, value in line.settings.items() if has_reference(value)]
+    if not wrong and (item.builtin or (load and not secret)):
+        plain = {key: value for key, value in thaw(line.settings).items() if key not in secret}
         build(cls, plain, wrong)
     return wrong

@@ -79,7 +79,7 @@ def check_observer(model: Model, place: Path, options: dict[str, Any]) -> bool:
 
 def read_network(model: Model, table: object) -> dict[str, Any]:
     """Return what ``webhooks:`` of a user's or managed file says; what is wrong is reported and left out."""
-    from ..runners.addresses import Allowed, parse_proxy
+    from ..runners.addresses import Allowed, own_file, parse_proxy
 
     place: Path = ("webhooks",)
     if table is None:
@@ -88,7 +88,7 @@ def read_network(model: Model, table: object) -> dict[str, Any]:
         model.problem(
             place,
             "ignored: only your own and the managed configuration say where webhooks may connect to",
-            "Write it into your own configuration (see `hookturn check`).",
+            f"Write it into {own_file()}, which is yours.",
             key=True,
         )
         return {}

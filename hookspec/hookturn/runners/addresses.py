@@ -309,8 +309,17 @@ class Network:
             place = f"[{address}]:{url.port}" if address.version == 6 else f"{address}:{url.port}"
             raise Forbidden(
                 f"{leads} {what}, where no webhook may go",
-                f'Allow it in your own configuration: webhooks: {{allow: ["{place}"]}}.',
+                f'Allow it in {own_file()}, your own configuration: webhooks: {{allow: ["{place}"]}}.',
             )
+
+
+def own_file() -> str:
+    """Return the user's own configuration: a project's says nothing of where webhooks may go."""
+    from os.path import join
+
+    from ..paths import config_root
+
+    return join(config_root(), "hookturn.yaml")
 
 
 def parse_proxy(text: str) -> Url:

@@ -77,8 +77,20 @@ def _line_problems(entry: HookEntry, project: str) -> list[Wrong]:
     # The shell starts in the project's folder; where that is not known, a path is left to the run.
     if os.sep in words[0] and not (os.path.isabs(words[0]) or project):
         return []
-    _, why = find_program(words[0], agent_environ(), project)
-    return [Wrong(why, _remedy(why, words[0]), certain=False)] if why else []
+    env = agent_environ()
+    _, why = find_program(words[0], env, project)
+    if why:
+        return [Wrong(why, _remedy(why, words[0]), certain=False)]
+    at = find_script(words)
+    if not at or not (project or os.path.isabs(words[at])):
+        return []
+    script = os.path.join(project, words[at])
+    if os.path.isfile(script) or (os.sep not in words[at] and not find_program(words[at], env, project)[1]):
+        return []  # some shells look for a script in PATH, too
+    what = "is no file" if os.path.lexists(script) else "does not exist"
+    return [
+        Wrong(f"{script} {what}", "Correct the path; a line runs in the project's folder.", certain=False)
+    ]
 
 
 _BUILTINS = frozenset((

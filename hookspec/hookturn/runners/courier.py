@@ -232,12 +232,14 @@ class Courier:
         except Undelivered as error:
             tried = delivery.tried + 1
             pause = webhook.spool_pause(tried, error)
-            failed = delivery.but(tried=tried, error=str(error))
+            failed = delivery.but(tried=tried, error=error.told)
             if pause is None:
                 self.spool.bury(failed)
-                self._tell(f"{webhook.key} dead", f"{name} is dead: {error}; see `hookturn webhook list`")
+                self._tell(
+                    f"{webhook.key} dead", f"{name} is dead: {error.told}; see `hookturn webhook list`"
+                )
                 return float("inf")
-            self._tell(webhook.key, f"{name} was not delivered, and is tried again: {error}")
+            self._tell(webhook.key, f"{name} was not delivered, and is tried again: {error.told}")
             due = time() + pause
             self._pauses[webhook.key] = due
             self.spool.update(failed.but(due=due))
@@ -305,7 +307,7 @@ def replay(webhook: Webhook, spool: Spool, delivery: Delivery, *, dead: bool) ->
         attempt(webhook, delivery)
     except Undelivered as error:
         tried = delivery.tried + 1
-        failed = delivery.but(tried=tried, error=str(error), fingerprint=webhook.fingerprint)
+        failed = delivery.but(tried=tried, error=error.told, fingerprint=webhook.fingerprint)
         pause = None if dead else webhook.spool_pause(tried, error)
         if not dead and pause is None:
             spool.bury(failed)

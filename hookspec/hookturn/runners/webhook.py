@@ -250,12 +250,19 @@ class Undelivered(NoAnswer):
         cause: in words, without secrets.
         again: another try may help.
         pause: seconds that the server asked to wait first, or 0.
+        remedy: what a person may do about it, or "".
     """
 
-    def __init__(self, cause: str, *, again: bool, pause: float = 0.0) -> None:
+    def __init__(self, cause: str, *, again: bool, pause: float = 0.0, remedy: str = "") -> None:
         super().__init__(cause)
         self.again = again
         self.pause = pause
+        self.remedy = remedy
+
+    @property
+    def told(self) -> str:
+        """Cause and remedy, for people."""
+        return f"{self}. {self.remedy}" if self.remedy else str(self)
 
 
 class Webhook:
@@ -437,7 +444,7 @@ class Webhook:
                 failed = error
             tries = f" ({tried} tries)" if tried > 1 else ""
             if not failed.again or tried > most:
-                raise NoAnswer(f"{source}: {failed}{tries}")
+                raise Undelivered(f"{source}: {failed}{tries}", again=False, remedy=failed.remedy)
             # Full jitter. Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
             wait = max(failed.pause, uniform(0, min(longest, pause * 2 ** (tried - 1))))  # noqa: S311 - jitter, no secret
             if monotonic() + wait >= end:
@@ -480,7 +487,7 @@ class Webhook:
                 self.url, self.method, headers, message.body, network=self.network, end=end, cancel=cancel
             )
         except Forbidden as error:
-            raise Undelivered(f"{error}. {error.remedy}", again=False) from None
+            raise Undelivered(str(error), again=False, remedy=error.remedy) from None
         except Failed as error:
             raise Undelivered(
                 f"{self.url.origin}: {self.hidden.hide(str(error))}", again=error.again

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 class HookturnError(Exception):
-    """Base of all exceptions of this package."""
+    """Base of all exceptions of this package.
+
+    Attributes:
+        remedy: what a person may do about it, or "". It is for people: a model must not read how to switch a
+            protection off.
+    """
+
+    remedy = ""
 
 
 class RegistrationError(HookturnError, TypeError):
