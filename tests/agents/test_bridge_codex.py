@@ -354,9 +354,9 @@ def test_who_has_an_entry(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     (home / ".codex").mkdir(parents=True)
     environ = {"HOME": str(home)}
-    assert not codex.has_entry(str(project), environ)
+    assert not codex.has_entry("Stop", str(project), environ)
     (home / ".codex/hooks.json").write_text('{"hooks": {"Stop": [{"hooks": [{"command": "./mine.sh"}]}]}}')
-    assert not codex.has_entry(str(project), environ)
+    assert not codex.has_entry("Stop", str(project), environ)
     (home / ".codex/config.toml").write_text('[[hooks.Stop.hooks]]\ncommand = "hookturn bridge codex"\n')
-    assert codex.has_entry(str(project), environ)
-    assert not codex.has_entry(str(project), {"HOME": str(home), "CODEX_HOME": str(tmp_path)})
+    assert codex.has_entry("Stop", str(project), environ)
+    assert not codex.has_entry("Stop", str(project), {"HOME": str(home), "CODEX_HOME": str(tmp_path)})

@@ -407,6 +407,8 @@ def test_a_notification_is_told(agent, hooks):
 def test_who_has_an_entry(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     (project / ".gemini").mkdir(parents=True)
-    assert not gemini.has_entry(str(project), {"HOME": str(home)})
-    (project / ".gemini/settings.json").write_text('{"hooks": {"a": "/opt/v/bin/hookturn bridge gemini"}}')
-    assert gemini.has_entry(str(project), {"HOME": str(home)})
+    assert not gemini.has_entry("BeforeTool", str(project), {"HOME": str(home)})
+    (project / ".gemini/settings.json").write_text(
+        '{"hooks": {"BeforeTool": [{"hooks": [{"command": "/opt/v/bin/hookturn bridge gemini"}]}]}}'
+    )
+    assert gemini.has_entry("BeforeTool", str(project), {"HOME": str(home)})
