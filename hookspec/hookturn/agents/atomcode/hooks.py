@@ -241,6 +241,7 @@ def refusal(row: Row | None, reason: str) -> BridgeAnswer:
     if row is not None:
         said = Said()
         said.refuse(reason)
+        said.withheld = said.changed = row.does == "tool_end"
         return write(row, Moment(), said, {})
     own = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     data = {"action": "block", "decision": "block", "reason": reason, "hookSpecificOutput": own}
