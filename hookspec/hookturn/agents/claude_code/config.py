@@ -36,7 +36,20 @@ def _plugin_folders(value: Any) -> str:
     return "expected a list of plugins' folders"
 
 
-SETTINGS: dict[str, Any] = {"plugins": _plugin_folders}
+BACKGROUND = 4
+"""Processes of one hook with ``async: true`` that run at a time, unless the option ``background`` says otherwise."""
+
+MOST_BACKGROUND = 64
+
+
+def _background(value: Any) -> str:
+    """Return what is wrong with the option ``background``, or an empty string."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_BACKGROUND:
+        return ""
+    return f"expected a number of processes from 1 to {MOST_BACKGROUND}"
+
+
+SETTINGS: dict[str, Any] = {"plugins": _plugin_folders, "background": _background}
 
 
 def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any]) -> list[HookFile]:
@@ -102,7 +115,7 @@ def read(file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading
     """Return the hooks of one file, in order. A bad group or hook costs only itself."""
     from .reading import read
 
-    return read(file, source)
+    return read(file, source, settings.get("background", BACKGROUND))
 
 
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:

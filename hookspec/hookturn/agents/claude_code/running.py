@@ -50,7 +50,7 @@ def make(
     if entry.extra["async"]:
         from .background import Background
 
-        return Background(plugin, entry.timings, live=live).plugin
+        return Background(plugin, entry.timings, live=live, most=entry.extra["background"]).plugin
     if "post_tool_execution" in entry.timings:
         plugin.on_model_response = _stopper()  # type: ignore[attr-defined]
     return plugin
