@@ -9,9 +9,8 @@ from ..engine.engine import time_left
 from ..platform import agent_environ
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
-from ..spec.record import Record
 from ..spec.timings import TIMINGS
-from .entry import Configured
+from .entry import Configured, Wrong
 from .outside import Outside
 from .programs import SHELL, find_program, find_script, looks_like_path, shebang
 from .threads import in_coroutine, on_thread
@@ -32,21 +31,6 @@ TIMEOUT = 5.0
 
 LONGEST_OUTER = 100_000
 """Bytes of any environment variable; the system starts no program with one over 128 kB (execve(2))."""
-
-
-class Wrong(Record):
-    """Something wrong with a command, found without running it.
-
-    Parameters:
-        cause, remedy: as in a problem.
-        certain: False where it depends on the environment at run time.
-        severity: error, or warning for what costs nothing.
-    """
-
-    cause: str
-    remedy: str
-    certain: bool = True
-    severity: str = "error"
 
 
 def problems(entry: HookEntry, project: str = "") -> list[Wrong]:

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from ..spec.events import Event
     from ..spec.timings import Timing
     from .addresses import Network
-    from .command import Wrong
     from .courier import Courier
-    from .entry import HookEntry
+    from .entry import HookEntry, Wrong
     from .http import Reply
 
 TIMEOUT = 10.0
@@ -183,7 +182,7 @@ def _dispose(webhook: Webhook) -> Any:
 def problems(entry: HookEntry) -> list[Wrong]:
     """Return what is wrong with an entry's webhook, found without connecting to anything."""
     from .addresses import NOTHING_ALLOWED, BadUrl, Forbidden, parse_url
-    from .command import Wrong
+    from .entry import Wrong
     from .http import header_problem
     from .signing import PREFIX, key_of
 

@@ -121,12 +121,12 @@ class Background:
             with self._lock:
                 self._closed = True
                 running = dict(self._running)
-                left = list(self._waiting)
+                waiting = list(self._waiting)
                 self._waiting.clear()
-            if left:
-                left[0][2].log.warning(
+            if waiting:
+                waiting[0][2].log.warning(
                     "the background hook is not run for {} events that waited, for the engine closed",
-                    len(left),
+                    len(waiting),
                 )
             for thread, stop in running.items():
                 if thread.is_alive() and stop:
