@@ -352,6 +352,9 @@ class _Call:
 
     def run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
+        from os import _exit, getpid
+
+        me = getpid()
         try:
             return self._run(engine_for, until, pid)
         except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
@@ -360,6 +363,9 @@ class _Call:
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise
             return self.by_policy(_cause(error))
+        finally:
+            if getpid() != me:  # a hook forked, and its child came back: the answer is not its own
+                _exit(0)
 
     def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         from .driving import Course
