@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -568,3 +569,28 @@ def test_claude_codes_own_process_number_counts(tmp_path):
     (path,) = (tmp_path / "state/open").glob("*.json")
     (about,) = json.loads(path.read_text()).values()
     assert about["pid"] == 1
+
+
+def test_a_session_that_begins_sweeps_away_those_of_long_ago(tmp_path):
+    caller = Caller(tmp_path)
+    for name in ("old", "open"):
+        caller({**PAYLOADS["SessionStart"], "session_id": name})
+    caller({**PAYLOADS["SessionEnd"], "session_id": "old"})
+    for path in (tmp_path / "state/runs").glob("*/*"):
+        os.utime(path, times=(time.time() - 40 * 86_400,) * 2)
+    caller({**PAYLOADS["SessionStart"], "session_id": "young"})
+    left = {path.name for path in (tmp_path / "state/runs").iterdir()}
+    assert "old" in left, "the last sweep was just now"
+    (tmp_path / "state/swept").unlink()
+    caller({**PAYLOADS["SessionStart"], "session_id": "next"})
+    left = {path.name for path in (tmp_path / "state/runs").iterdir()}
+    assert left == {"open", "young", "next"}
+
+
+def test_the_list_of_open_sessions_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(open_sessions, "MOST_KNOWN", 3)
+    caller = Caller(tmp_path)
+    for number in range(6):
+        caller({**PAYLOADS["SessionStart"], "session_id": f"s{number}"})
+    (path,) = (tmp_path / "state/open").glob("*.json")
+    assert sorted(json.loads(path.read_text())) == ["s3", "s4", "s5"]
