@@ -378,12 +378,16 @@ class Webhook:
         Raises:
             NoAnswer: when it cannot be stored.
         """
-        courier = self.courier(self._state_dir or default_state_dir(ctx.project_dir))
+        courier = self.courier(self.state_dir(ctx))
         try:
             courier.take(self, message)
         except OSError as error:
             why = f"the event could not be stored, and was not sent: {error.strerror or error}"
             raise NoAnswer(f"{self.entry.source}: {why}") from None
+
+    def state_dir(self, ctx: Any) -> str:
+        """Return the project's state folder."""
+        return self._state_dir or default_state_dir(ctx.project_dir)
 
     def courier(self, state_dir: str) -> Courier:
         """Return who delivers for this webhook."""
