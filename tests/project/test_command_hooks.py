@@ -120,6 +120,8 @@ def test_what_would_run_is_shown(scripted):
         ("for x in own other; do sh hooks/$x.sh; done", ["hooks/own.sh"]),
         ("BASH_ENV=guard.py bash -c true", ["guard.py"]),
         ("date >> rules.json", []),
+        ("date --output=rules.json --log rules.json", []),
+        ("[python3, -I, hooks/own.sh, --report=rules.json]", ["hooks/own.sh"]),
         ("npm run -s hook", ["package.json"]),
         ("[make, -s, hook]", ["Makefile"]),
         ("[python3, -m, guard]", ["guard.py"]),

@@ -193,9 +193,11 @@ def files(entry: HookEntry, project: str) -> list[str]:
 
 
 def _option(word: str) -> str:
-    """Return the value that is one word with its option: ``--rc=x.sh``, ``-fx.awk``; "" for none."""
+    """Return the value that is one word with its option: ``--rc=x.sh``, ``-fx.awk``; "" for none, and for an output."""
     import re
 
+    if word.partition("=")[0] in _OUTPUTS:
+        return ""
     match = re.fullmatch(r"(?s)--?[A-Za-z][\w-]*=(.+)|-[A-Za-z](.+)", word)
     return (match[1] or match[2]) if match is not None else ""
 
@@ -232,7 +234,8 @@ def _filled(word: str, values: Mapping[str, list[str]]) -> list[str]:
     return texts
 
 
-_WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&")
+_OUTPUTS = ("--output", "--output-file", "--out", "--log", "--log-file", "--report")
+_WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&", *_OUTPUTS)
 
 
 _UNNAMED = {
