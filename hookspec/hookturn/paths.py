@@ -358,7 +358,7 @@ def hookturn_folder(project: str | os.PathLike[str]) -> str:
 
 
 class FileLock:
-    """An exclusive lock over processes and threads, held by a file that is made and never removed.
+    """An exclusive lock over processes and threads, held by a file that is made, and removed by its holder only.
 
     Use it as a context manager; one object may serve many threads. It is not re-entrant.
 
@@ -377,18 +377,22 @@ class FileLock:
         self._fd = -1
 
     def __enter__(self) -> FileLock:
-        # An opening of its own for every holder: the lock belongs to it, so threads exclude each other too.
-        fd = open_private(self.path, os.O_RDWR | os.O_CREAT)
-        try:
-            if self.timeout is None:
-                platform.lock(fd)
-            else:
-                self._poll(fd, self.timeout)
-        except BaseException:
+        while True:
+            # An opening of its own for every holder: the lock belongs to it, so threads exclude each other too.
+            fd = open_private(self.path, os.O_RDWR | os.O_CREAT)
+            try:
+                if self.timeout is None:
+                    platform.lock(fd)
+                else:
+                    self._poll(fd, self.timeout)
+                gone = os.fstat(fd).st_nlink == 0  # who held it before removed it
+            except BaseException:
+                os.close(fd)
+                raise
+            if not gone:
+                self._fd = fd
+                return self
             os.close(fd)
-            raise
-        self._fd = fd
-        return self
 
     def _poll(self, fd: int, timeout: float) -> None:
         from time import monotonic, sleep

@@ -6,7 +6,21 @@ import json
 from pathlib import Path
 
 import hookturn
-from hookturn import Engine, hookimpl
+from hookturn import (
+    Allow,
+    Ask,
+    Block,
+    Continue,
+    Deny,
+    Engine,
+    Inject,
+    Recover,
+    Reply,
+    Rewrite,
+    SetEnv,
+    Warn,
+    hookimpl,
+)
 from hookturn.agents import bridge
 from hookturn.spec.timings import TIMINGS
 
@@ -41,6 +55,39 @@ def answer(timing, word):
     return (
         make(args=REWRITES[timing]) if timing == "pre_tool_execution" else make(REWRITES.get(timing, "else"))
     )
+
+
+SAYINGS = [
+    ("on_session_start", Inject("context")),
+    ("on_session_start", SetEnv({"A": "b"})),
+    ("on_session_start", Block("no sessions")),
+    ("on_message_received", Rewrite("other words")),
+    ("on_message_received", Reply("no model needed")),
+    ("on_user_prompt_submit", Inject("context")),
+    ("on_user_prompt_submit", Block("no")),
+    ("on_turn_start", SetEnv({"A": "b"})),
+    ("system_prompt", Inject("context")),
+    ("system_prompt", Rewrite(["one", "two"])),
+    ("on_tool_call_start", Deny("\ud83d\0")),
+    ("on_tool_call_start", Ask("sure?")),
+    ("pre_tool_execution", Rewrite(args={"command": "true"})),
+    ("pre_tool_execution", Ask("sure?")),
+    ("pre_tool_execution", Allow("yes")),
+    ("pre_tool_execution", Block("no")),
+    ("pre_tool_execution", Reply({"any": "value"})),
+    ("post_tool_execution", Rewrite(result="other")),
+    ("post_tool_execution", Deny("secret")),
+    ("post_tool_execution", Inject("context")),
+    ("post_tool_execution", Recover("retry")),
+    ("on_turn_complete", Continue("more")),
+    ("on_turn_complete", Rewrite("other words")),
+    ("on_turn_complete", Block("no")),
+    ("on_error", Recover("retry")),
+    ("on_permission_request", Allow("yes")),
+    ("on_permission_request", Deny("no")),
+    *[(timing, Warn("look")) for timing in TIMINGS if timing != "on_outcome"],
+]
+"""(timing, answer): what hooks say in the tests of agents with a class of their own."""
 
 
 class Hooks:
@@ -125,3 +172,24 @@ HOSTILE = {
     "no utf-8": b'{"hook_event_name": "EVENT", "tool_input": {"command": "\xff\xfe"}, "tool_name": "Bash"}',
 }
 """Payloads that no agent should send."""
+
+
+def takes_whatever_hooks_say(agent, events, prompt, timing, said):
+    """Send all events of an agent while its hooks say the same; the agent checks each answer.
+
+    Parameters:
+        agent: an agent whose ``kept`` engine is used for all calls.
+        events: names of its events.
+        prompt: the one that begins a turn.
+        timing, said: what hooks say, and where.
+    """
+    hooks = agent.hooks
+    agent.kept = Engine([("hooks", hooks)])
+    for event in events:
+        hooks.says = {}
+        agent(prompt)
+        hooks.says[timing] = lambda seen: (
+            said if seen.timing != "on_event" or type(said).__name__ in [*seen.accepts, "Warn"] else None
+        )
+        agent(event)
+        assert not [seen for seen in hooks.of("on_error") if seen.phase == "hook"], event

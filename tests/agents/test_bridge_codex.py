@@ -9,14 +9,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from agent_calls import ANSWERS, DATA, HOSTILE, Agent, Hooks, answer
+from agent_calls import DATA, Agent, Hooks
 from codex_answers import ANSWERS as TAKEN
 from codex_answers import check
 
-from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, Warn
+from hookturn import Allow, Ask, Block, Continue, Deny, Inject, Reply, Rewrite, Warn
 from hookturn.agents.codex import hooks as codex
-
-EVENTS = sorted(codex.EVENTS)
 
 
 @pytest.fixture
@@ -48,61 +46,6 @@ def context(data):
 def test_the_table_knows_every_event_that_was_captured():
     assert {path.stem for path in (DATA / "codex").glob("*.json")} | {"Interrupt"} == set(codex.EVENTS)
     assert set(TAKEN) | {"SessionEnd"} == set(codex.EVENTS)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_without_hooks_there_is_nothing_to_say(tmp_path, event):
-    agent = Agent("codex", check, tmp_path, None)
-    answered = agent.send(agent.payload(event), lambda place: Engine(state_dir=tmp_path / "state"))
-    assert (answered.stdout, answered.stderr, answered.exit_code) == (b"", "", 0)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_hooks_see_the_payload_as_it_came(agent, hooks, event):
-    agent("UserPromptSubmit")
-    hooks.events.clear()
-    agent(event)
-    row = codex.EVENTS[event]
-    (seen,) = [seen for seen in hooks.events if seen.timing in row.timings and seen.timing != "post_turn"][
-        -1:
-    ]
-    assert seen.raw == agent.payload(event)
-    assert (seen.host, seen.session_id) == ("codex", "session-1")
-
-
-@pytest.mark.parametrize(("timing", "word"), [(t, w) for t, words in ANSWERS.items() for w in words])
-def test_whatever_hooks_say_codex_takes_the_answer(tmp_path, timing, word):
-    hooks = Hooks()
-    engine = Engine([("hooks", hooks)])
-    agent = Agent("codex", check, tmp_path, hooks)
-    for event in EVENTS:
-        hooks.says = {}
-        agent.send(agent.payload("UserPromptSubmit", session_id=event), lambda place: engine)
-        hooks.says[timing] = lambda seen: (
-            answer(timing, word) if timing != "on_event" or word in [*seen.accepts, "Warn"] else None
-        )
-        check(event, agent.send(agent.payload(event, session_id=event), lambda place: engine))
-        assert not [seen for seen in hooks.of("on_error") if seen.phase == "hook"], event
-
-
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_payloads_get_an_answer_that_codex_takes(tmp_path, event, kind):
-    payload = HOSTILE[kind].replace(b"EVENT", event.encode())
-    hooks = Hooks()
-    assert check(event, Agent("codex", check, tmp_path, hooks).send(payload)) == {}
-    closed = Hooks(closed=["on_tool_call_start"])
-    engine = Engine([("hooks", closed)])
-    memory = tmp_path / "memory"
-    agent = Agent("codex", check, tmp_path, closed)
-    agent.send(agent.payload("SessionStart", cwd=str(tmp_path)), lambda place: engine, memory=memory)
-    said = agent.send(payload, lambda place: engine, memory=memory)
-    if event == "PreToolUse" and kind not in ("no event", "event type", "empty", "null", "array", "no utf-8"):
-        assert decision(check(event, said))[0] == "deny"
-    elif kind in ("no event", "event type", "empty", "null", "array"):
-        assert b'"block"' in said.stdout, "what cannot be told from a tool call is refused"
-    else:
-        assert decision(check(event, said))[0] is None
 
 
 def test_an_event_of_a_later_version_is_told_and_may_warn(agent, hooks):
@@ -354,9 +297,9 @@ def test_who_has_an_entry(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     (home / ".codex").mkdir(parents=True)
     environ = {"HOME": str(home)}
-    assert not codex.has_entry(str(project), environ)
+    assert not codex.has_entry("Stop", str(project), environ)
     (home / ".codex/hooks.json").write_text('{"hooks": {"Stop": [{"hooks": [{"command": "./mine.sh"}]}]}}')
-    assert not codex.has_entry(str(project), environ)
+    assert not codex.has_entry("Stop", str(project), environ)
     (home / ".codex/config.toml").write_text('[[hooks.Stop.hooks]]\ncommand = "hookturn bridge codex"\n')
-    assert codex.has_entry(str(project), environ)
-    assert not codex.has_entry(str(project), {"HOME": str(home), "CODEX_HOME": str(tmp_path)})
+    assert codex.has_entry("Stop", str(project), environ)
+    assert not codex.has_entry("Stop", str(project), {"HOME": str(home), "CODEX_HOME": str(tmp_path)})

@@ -9,14 +9,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from agent_calls import ANSWERS, DATA, HOSTILE, Agent, Hooks, answer
+from agent_calls import DATA, Agent, Hooks
 from gemini_answers import ANSWERS as TAKEN
 from gemini_answers import check
 
-from hookturn import Allow, Ask, Block, Continue, Deny, Engine, Inject, Reply, Rewrite, SetEnv, Warn
+from hookturn import Allow, Ask, Block, Continue, Deny, Inject, Reply, Rewrite, SetEnv, Warn
 from hookturn.agents.gemini import hooks as gemini
-
-EVENTS = sorted(gemini.EVENTS)
 
 
 @pytest.fixture
@@ -50,59 +48,6 @@ def context(data):
 
 def test_the_table_knows_every_event():
     assert {path.stem for path in (DATA / "gemini").glob("*.json")} == set(gemini.EVENTS) == set(TAKEN)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_without_hooks_there_is_an_object_that_says_nothing(tmp_path, event):
-    agent = Agent("gemini", check, tmp_path, None)
-    answered = agent.send(agent.payload(event), lambda place: Engine(state_dir=tmp_path / "state"))
-    assert (answered.stdout, answered.stderr, answered.exit_code) == (b"{}\n", "", 0)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_hooks_see_the_payload_as_it_came(agent, hooks, event):
-    agent("BeforeAgent")
-    hooks.events.clear()
-    agent(event)
-    row = gemini.EVENTS[event]
-    (seen,) = [seen for seen in hooks.events if seen.timing in row.timings and seen.timing != "post_turn"][
-        -1:
-    ]
-    assert seen.raw == agent.payload(event)
-    assert (seen.host, seen.session_id) == ("gemini", "session-1")
-
-
-@pytest.mark.parametrize(("timing", "word"), [(t, w) for t, words in ANSWERS.items() for w in words])
-def test_whatever_hooks_say_gemini_takes_the_answer(tmp_path, timing, word):
-    hooks = Hooks()
-    engine = Engine([("hooks", hooks)])
-    agent = Agent("gemini", check, tmp_path, hooks)
-    for event in EVENTS:
-        hooks.says = {}
-        agent.send(agent.payload("BeforeAgent", session_id=event), lambda place: engine)
-        hooks.says[timing] = lambda seen: (
-            answer(timing, word) if timing != "on_event" or word in [*seen.accepts, "Warn"] else None
-        )
-        check(event, agent.send(agent.payload(event, session_id=event), lambda place: engine))
-        assert not [seen for seen in hooks.of("on_error") if seen.phase == "hook"], event
-
-
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_payloads_get_an_answer_that_gemini_takes(tmp_path, event, kind):
-    payload = HOSTILE[kind].replace(b"EVENT", event.encode())
-    assert check(event, Agent("gemini", check, tmp_path, Hooks()).send(payload)) == {}
-    closed = Hooks(closed=["on_tool_call_start"])
-    engine = Engine([("hooks", closed)])
-    memory = tmp_path / "memory"
-    agent = Agent("gemini", check, tmp_path, closed)
-    agent.send(agent.payload("SessionStart", cwd=str(tmp_path)), lambda place: engine, memory=memory)
-    said = agent.send(payload, lambda place: engine, memory=memory)
-    unknown = kind in ("no event", "event type", "empty", "null", "array")
-    if unknown:
-        event = "BeforeTool"  # it may be one
-    denied = event == "BeforeTool" and kind != "no utf-8"
-    assert (check(event, said).get("decision") == "deny") == denied
 
 
 def test_an_event_of_a_later_version_is_told_and_may_warn(agent, hooks):
@@ -407,6 +352,8 @@ def test_a_notification_is_told(agent, hooks):
 def test_who_has_an_entry(tmp_path):
     home, project = tmp_path / "home", tmp_path / "project"
     (project / ".gemini").mkdir(parents=True)
-    assert not gemini.has_entry(str(project), {"HOME": str(home)})
-    (project / ".gemini/settings.json").write_text('{"hooks": {"a": "/opt/v/bin/hookturn bridge gemini"}}')
-    assert gemini.has_entry(str(project), {"HOME": str(home)})
+    assert not gemini.has_entry("BeforeTool", str(project), {"HOME": str(home)})
+    (project / ".gemini/settings.json").write_text(
+        '{"hooks": {"BeforeTool": [{"hooks": [{"command": "/opt/v/bin/hookturn bridge gemini"}]}]}}'
+    )
+    assert gemini.has_entry("BeforeTool", str(project), {"HOME": str(home)})

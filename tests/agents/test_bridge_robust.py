@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -419,8 +420,8 @@ class OtherAgent:
         ):
             setattr(self, name, getattr(claude, name))
 
-    def has_entry(self, project, environ):
-        return self.entry
+    def has_entry(self, event, project, environ):
+        return self.entry and event == "PreToolUse"
 
 
 @pytest.fixture
@@ -442,6 +443,33 @@ def test_copilot_calls_claude_codes_entry_and_has_one_of_its_own(tmp_path, other
     answer = caller(COPILOT)
     assert (answer.stdout, answer.exit_code, hook.seen) == (b"{}", 0, [])
     assert "copilot" in answer.stderr
+
+
+COPILOTS = {
+    ".github/hooks/hookturn.json": {"hooks": {"postToolUse": [{"type": "command", "bash": "hookturn bridge copilot --event x"}]}},
+    ".github/copilot/settings.json": {"hooks": {"Stop": [{"hooks": [{"command": "hookturn bridge copilot"}]}]}},
+    ".github/hooks/mine.json": {"hooks": {"preToolUse": [{"bash": "./mine.sh"}]}},
+    ".github/hooks/off.json": {
+        "disableAllHooks": True,
+        "hooks": {"preToolUse": [{"bash": "hookturn bridge copilot"}]},
+    },
+    ".github/hooks/some.json": {"hooks": {"preToolUse": [{"matcher": "edit", "bash": "hookturn bridge copilot"}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "silent"),
+    [("PreToolUse", False), ("PostToolUse", True), ("Stop", True), ("UserPromptSubmit", False)],
+)
+def test_copilots_own_entry_of_one_event_silences_no_other(tmp_path, event, silent):
+    """Each event is asked for by itself: a guard is not left out because another event has an entry."""
+    for path, content in COPILOTS.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(json.dumps(content))
+    caller = Caller(tmp_path)
+    caller.environ = {"COPILOT_CLI": "1", "CLAUDE_PROJECT_DIR": str(tmp_path), "HOME": "/nowhere"}
+    answer = caller({**PAYLOADS[event], "timestamp": "2026-11-30T18:00:00.000Z"})
+    assert ("has one of its own" in answer.stderr) is silent
 
 
 def test_copilot_without_an_entry_of_its_own_is_answered_as_copilot(tmp_path, other):
@@ -471,7 +499,23 @@ def test_one_agent_inside_the_others_shell_is_not_mistaken(tmp_path, other):
             '{"hooks": {"Stop": [{"hooks": [{"command": "hookturn bridge claude-code"}]}]}}',
             True,
         ),
-        (".claude/settings.local.json", '"/x/python -m hookturn bridge claude-code"', True),
+        (
+            ".claude/settings.local.json",
+            '{"hooks": {"Stop": [{"matcher": "*", "hooks": [{"command": "/x/python -m hookturn bridge claude-code"}]}]}}',
+            True,
+        ),
+        (
+            ".claude/settings.json",
+            '{"hooks": {"PreToolUse": [{"hooks": [{"command": "hookturn bridge claude-code"}]}]}}',
+            False,
+        ),
+        (
+            ".claude/settings.json",
+            '{"hooks": {"Stop": [{"matcher": "x", "hooks": [{"command": "hookturn bridge claude-code"}]}]}}',
+            False,
+        ),
+        (".claude/settings.json", '"/x/python -m hookturn bridge claude-code"', False),
+        (".claude/settings.json", "hookturn bridge {", False),
         (".claude/settings.json", '{"permissions": {}}', False),
         ("other.json", "hookturn bridge claude-code", False),
     ],
@@ -480,8 +524,10 @@ def test_an_entry_of_ours_is_found_in_the_settings(tmp_path, path, text, has):
     place = tmp_path / path
     place.parent.mkdir(exist_ok=True)
     place.write_text(text)
-    assert claude.has_entry(str(tmp_path), {"HOME": "/nowhere"}) is has
-    assert claude.has_entry("/nowhere", {"HOME": str(tmp_path)}) is (has and path.endswith("settings.json"))
+    assert claude.has_entry("Stop", str(tmp_path), {"HOME": "/nowhere"}) is has
+    assert claude.has_entry("Stop", "/nowhere", {"HOME": str(tmp_path)}) is (
+        has and path.endswith("settings.json")
+    )
 
 
 # -- sessions that were left ------------------------------------------------------------------------
@@ -523,3 +569,28 @@ def test_claude_codes_own_process_number_counts(tmp_path):
     (path,) = (tmp_path / "state/open").glob("*.json")
     (about,) = json.loads(path.read_text()).values()
     assert about["pid"] == 1
+
+
+def test_a_session_that_begins_sweeps_away_those_of_long_ago(tmp_path):
+    caller = Caller(tmp_path)
+    for name in ("old", "open"):
+        caller({**PAYLOADS["SessionStart"], "session_id": name})
+    caller({**PAYLOADS["SessionEnd"], "session_id": "old"})
+    for path in (tmp_path / "state/runs").glob("*/*"):
+        os.utime(path, times=(time.time() - 40 * 86_400,) * 2)
+    caller({**PAYLOADS["SessionStart"], "session_id": "young"})
+    left = {path.name for path in (tmp_path / "state/runs").iterdir()}
+    assert "old" in left, "the last sweep was just now"
+    (tmp_path / "state/swept").unlink()
+    caller({**PAYLOADS["SessionStart"], "session_id": "next"})
+    left = {path.name for path in (tmp_path / "state/runs").iterdir()}
+    assert left == {"open", "young", "next"}
+
+
+def test_the_list_of_open_sessions_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(open_sessions, "MOST_KNOWN", 3)
+    caller = Caller(tmp_path)
+    for number in range(6):
+        caller({**PAYLOADS["SessionStart"], "session_id": f"s{number}"})
+    (path,) = (tmp_path / "state/open").glob("*.json")
+    assert sorted(json.loads(path.read_text())) == ["s3", "s4", "s5"]

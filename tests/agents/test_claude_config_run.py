@@ -713,6 +713,50 @@ def test_an_async_hook_that_goes_on_is_stopped_with_the_engine(claude, monkeypat
     assert gone(int(pid.read_text()))
 
 
+@pytest.mark.parametrize("most", [None, 1, 6])
+def test_processes_of_an_async_hook_are_limited_in_number(claude, most):
+    if most is not None:
+        claude.write("hookturn.yaml", f"version: 1\ndialects: {{claude-code: {{background: {most}}}}}\n")
+        claude.trust()
+    line = "touch run.$$; ls run.* | wc -l >> seen; sleep 0.1; rm run.$$; echo >> ended"
+    claude.user(PreToolUse=[claude.group(claude.handler(line, **{"async": True}))])
+    assembled = claude.assemble()
+    for _ in range(12):
+        claude.tool(assembled=assembled, command="ls")
+    assembled.engine.close()
+    seen = [int(line) for line in (claude.folder / "seen").read_text().split()]
+    assert len(seen) == len((claude.folder / "ended").read_text().splitlines()) == 12
+    assert max(seen) <= (most or 4)
+    assert max(seen) > 1 or most == 1
+
+
+def test_events_that_an_async_hook_cannot_keep_up_with_are_dropped_and_told(claude, monkeypatch):
+    monkeypatch.setattr("hookturn.agents.claude_code.background.PATIENCE", 0.2)
+    monkeypatch.setattr("hookturn.agents.claude_code.background.WAITING", 3)
+    claude.user(PreToolUse=[claude.group(claude.handler("exec sleep 60", **{"async": True}))])
+    assembled = claude.assemble()
+    from loguru import logger
+
+    told = []
+    sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
+    try:
+        for _ in range(9):
+            claude.tool(assembled=assembled, command="ls")
+        assembled.engine.close()
+    finally:
+        logger.remove(sink)
+    dropped = [text for text in told if "is not run for this event: 4 of its processes run" in text]
+    assert 1 <= len(dropped) <= 5
+    assert any("events that waited" in text for text in told)
+
+
+@pytest.mark.parametrize("value", ["0", "65", "true", "many", "1.5"])
+def test_a_limit_that_is_none_is_told(claude, value):
+    claude.write("hookturn.yaml", f"version: 1\ndialects: {{claude-code: {{background: {value}}}}}\n")
+    problems = claude.assemble().problems
+    assert any("from 1 to 64" in str(problem) for problem in problems)
+
+
 def gone(pid, seconds=5):
     """Whether a process ends within some seconds."""
     end = time.monotonic() + seconds

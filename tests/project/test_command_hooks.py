@@ -104,8 +104,24 @@ def test_what_would_run_is_shown(scripted):
         ("`pwd`/hooks/own.sh", ["hooks/own.sh"]),
         ("$PWD/hooks/own.sh", ["hooks/own.sh"]),
         ("for x in hooks/*.sh; do sh $x; done", ["hooks/own.sh"]),
-        ("sh /*/*/*/*/*/*/*/*/*.sh */own.sh", []),
+        ("sh /*/*/*/*/*/*/*/*/*.sh", []),
+        ("sh */own.sh", ["hooks/own.sh"]),
+        ("bash -c 'sh hooks/o{wn,ther}.sh'", ["hooks/own.sh"]),
+        ("bash h{oo,a}ks/own.s{h,}", ["hooks/own.sh"]),
+        ("bash checks/{__init__,{one,two}}.py", ["checks/__init__.py", "checks/one.py"]),
+        ("bash guar{d..e}.py", ["guard.py"]),
+        ("python3 --rcfile=guard.py", ["guard.py"]),
+        ("awk -fhooks/own.sh", ["hooks/own.sh"]),
+        ("[python3, --rcfile=hooks/own.sh, -fguard.py]", ["hooks/own.sh", "guard.py"]),
+        ("python3 -mchecks.one", ["checks/one.py"]),
+        ("X=hooks/own.sh; sh $X", ["hooks/own.sh"]),
+        ("X=own D=hooks; sh ${D}/$X.sh", ["hooks/own.sh"]),
+        ("X=hooks/own; Y=$X; sh $Y.sh", ["hooks/own.sh"]),
+        ("for x in own other; do sh hooks/$x.sh; done", ["hooks/own.sh"]),
+        ("BASH_ENV=guard.py bash -c true", ["guard.py"]),
         ("date >> rules.json", []),
+        ("date --output=rules.json --log rules.json", []),
+        ("[python3, -I, hooks/own.sh, --report=rules.json]", ["hooks/own.sh"]),
         ("npm run -s hook", ["package.json"]),
         ("[make, -s, hook]", ["Makefile"]),
         ("[python3, -m, guard]", ["guard.py"]),
@@ -122,6 +138,24 @@ def test_which_files_trust_covers(scripted, run, files):
     scripted.config(guard(run if run[0] in "['" and run[-1] in "]'" else f'"{run}"'))
     (declaration,) = scripted.survey().declarations
     assert list(declaration.files) == [str(scripted.folder / name) for name in files]
+
+
+def test_a_pattern_that_means_too_many_files_is_never_run(scripted, monkeypatch):
+    monkeypatch.setattr("hookturn.runners.command._MOST_MATCHES", 5)
+    for number in range(6):
+        scripted.write(f"many/{number}.sh", "touch ran")
+    scripted.config(guard("cat many/*.sh | sh", "guard: true"))
+    scripted.trust()
+    assert scripted.fire(command="ls").decision == "deny"
+    assert not (scripted.folder / "ran").exists()
+
+
+def test_a_projects_own_name_is_no_pattern(project, tmp_path):
+    project = type(project)(tmp_path / "a [b] *")
+    project.write("hooks/own.sh", "x")
+    project.config(guard("sh hooks/*.sh; sh hooks/own.sh"))
+    (declaration,) = project.survey().declarations
+    assert list(declaration.files) == [str(project.folder / "hooks/own.sh")]
 
 
 @pytest.mark.parametrize("what", ["script", "command", "config"])

@@ -268,3 +268,15 @@ def test_a_project_takes_nothing_back_that_the_user_wants_to_fail_closed(project
     project.config("dialects: {demo: {loud: true, fail_closed: [other]}}\n")
     project.trust()
     assert project.fire().decision == "deny"
+
+
+def test_entries_whose_names_meet_are_trusted_apart():
+    """A plugin ``a`` with a hook ``b:c``, and a plugin ``a:b`` with a hook ``c``; what is put before an entry is none
+    of its own."""
+    from hookturn.runners.entry import HookEntry
+
+    def key(*where):
+        return foreign.key_of(HookEntry(name="a:b:c", dialect="atomcode", file="hooks.json", where=where))
+
+    assert key("hooks", "b:c") != key("hooks", "c")
+    assert key("hooks", 0, "x") == key("hooks", 1, "x")

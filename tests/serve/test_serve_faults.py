@@ -149,6 +149,26 @@ def pre_tool_execution(event, ctx):
     assert home.decision(home.call("rm -rf /")[1]) == "deny"
 
 
+def test_a_hook_that_leaves_by_exit_costs_its_own_answer_only(home):
+    """With the resident process and, when that is gone, without."""
+    home.hook(
+        """
+import os
+from hookturn import hookimpl
+
+@hookimpl
+def on_tool_call_start(event, ctx):
+    os._exit(0)
+""",
+        name="leaver",
+    )
+    home.hook(home.GUARD)
+    home.serve()
+    (pid,) = home.running()
+    assert home.decision(home.call("rm -rf /")[1]) == "deny"
+    assert home.running() == [pid]
+
+
 def test_a_home_that_cannot_be_written(home):
     home.hook(home.GUARD)
     (home.state).parent.mkdir(exist_ok=True)

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
             """Return the name of the agent that really called: ``NAME``, or another that runs our entry, too."""
             ...
 
-        def has_entry(self, project: str, environ: Mapping[str, str]) -> bool:
-            """Tell whether this agent's own configuration calls hookturn already (asked when it calls a
-            foreign entry)."""
+        def has_entry(self, event: str, project: str, environ: Mapping[str, str]) -> bool:
+            """Tell whether this agent's own configuration calls hookturn for an event already (asked when it
+            calls a foreign entry)."""
             ...
 
         def event_name(self, payload: Mapping[str, Any]) -> str:
@@ -300,7 +300,7 @@ class _Call:
         actual = hooks.caller(data, self.environ)
         if actual != self.agent:
             self.place = self._place(hooks, {})  # its own entry is looked for where it started us
-            if self._foreign(actual):
+            if self._foreign(actual, data, event):
                 return
             hooks = self.hooks
             assert hooks is not None
@@ -320,15 +320,17 @@ class _Call:
             row = self.hooks.UNKNOWN.replaced(event=name, type=f"{self.agent}.{kind}")
         self.row = row
 
-    def _foreign(self, actual: str) -> bool:
-        """Another agent runs our entry: whether it has one of its own, which is then the one to answer."""
+    def _foreign(self, actual: str, data: Mapping[str, Any], event: str) -> bool:
+        """Another agent runs our entry: whether it has one of its own for the event, which is then to answer."""
         try:
             other = hooks_of(actual)
         except UnknownAgent:  # it speaks the language of whose entries it reads
             return False
-        if other.has_entry(self.place.project or self.place.cwd, self.environ):
+        name = other.event_name(data) or event
+        if name and other.has_entry(name, self.place.project or self.place.cwd, self.environ):
             self.notes.append(
-                f"{actual} calls this entry of {self.agent} and has one of its own: nothing to do here"
+                f"{actual} calls this entry of {self.agent} and has one of its own for {name[:100]}: "
+                "nothing to do here"
             )
             self.answer = BridgeAnswer(stdout=other.NOTHING, stderr=self._stderr())
             self.hooks = other
@@ -350,6 +352,9 @@ class _Call:
 
     def run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
+        from os import _exit, getpid
+
+        me = getpid()
         try:
             return self._run(engine_for, until, pid)
         except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
@@ -358,6 +363,9 @@ class _Call:
             if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
                 raise
             return self.by_policy(_cause(error))
+        finally:
+            if getpid() != me:  # a hook forked, and its child came back: the answer is not its own
+                _exit(0)
 
     def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         from .driving import Course

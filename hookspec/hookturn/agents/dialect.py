@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from ..runners.command import Wrong
-    from ..runners.entry import Configured, HookEntry
+    from ..runners.entry import Configured, HookEntry, Wrong
     from ..spec.timings import Timing
 
     Path = tuple[str | int, ...]

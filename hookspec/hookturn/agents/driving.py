@@ -145,9 +145,10 @@ class Course:
         elif "inject" in self.row.can:
             self._give(session.take_injected())
         if not again:
-            from .open_sessions import close_stale
+            from .open_sessions import close_stale, sweep
 
             close_stale(self.engine, self.agent, but=session.id, until=self._until)
+            sweep(self.engine, until=self._until)
 
     def _start(self, told: bool = True) -> None:
         import os

@@ -135,7 +135,7 @@ class Request:
         project: the project's folder.
         user: the user's own configuration, not the project's.
         environ: the environment, which may say where an agent keeps its files.
-        command: makes the shell line of an event from the seconds that it has.
+        command: makes the shell line from the seconds that a call has.
         read: returns a file's bytes, or None when it is not there; raises CannotInstall for what is no file.
         remove: take our entries out.
         http: where the resident process listens, for agents that can call it directly; None: commands only.
@@ -159,12 +159,23 @@ class Request:
         self.project = project
         self.user = user
         self.environ = environ
-        self.command = command
+        self._command = command
         self.read = read
         self.remove = remove
         self.http = http
         self.closed = frozenset(closed)
         self.folder = folder
+
+    def command(self, seconds: int, event: str = "") -> str:
+        """Return the shell line with which the agent calls us.
+
+        Parameters:
+            seconds: how long an answer may take.
+            event: the event, for agents whose refusals differ by event: a payload that cannot be read does not say
+                it. "" for none.
+        """
+        line = self._command(seconds)
+        return f"{line} --event {event}" if event else line
 
     def home(self) -> str:
         """Return the user's home.

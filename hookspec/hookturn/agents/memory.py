@@ -34,7 +34,13 @@ TROUBLE = "trouble.jsonl"
 MOST_TROUBLE = 256 * 1024
 """Bytes of that file, after which it is put aside as ``trouble.old``."""
 
-DECIDING = ("on_message_received", "on_user_prompt_submit", "on_tool_call_start", "pre_tool_execution")
+DECIDING = (
+    "on_message_received",
+    "on_user_prompt_submit",
+    "on_tool_call_start",
+    "pre_tool_execution",
+    "on_permission_request",
+)
 """Timings that count when not even the event is known."""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from os import PathLike
     from typing import Any
 
     from ..engine.engine import Engine
@@ -15,6 +16,11 @@ IDLE = 12 * 3600.0
 
 MOST = 20
 """Sessions that one call ends at most: it has its own work to do."""
+
+MOST_KNOWN = 256
+"""Sessions of one agent in a project that are remembered; of more, those that began first are ended by nobody else."""
+
+_AREA = "open"
 
 REASON = "unknown"
 """Reason of an end that the agent did not tell."""
@@ -35,6 +41,9 @@ def note(engine: Engine, agent: str, session_id: str, pid: int) -> None:
 
     with _open(engine, agent) as sessions:
         sessions[session_id] = {"pid": pid, "born": born(pid) if pid else "", "at": time()}
+        more = max(len(sessions) - MOST_KNOWN, 0)  # the file is written whole at each start
+        for left in sorted(sessions, key=lambda name: sessions[name].get("at", 0.0))[:more]:
+            del sessions[left]
 
 
 def forget(engine: Engine, agent: str, session_id: str) -> None:
@@ -89,6 +98,38 @@ def close_stale(
     return ended
 
 
+def sweep(engine: Engine, *, until: float | None = None) -> None:
+    """Remove what is left of the project's sessions of long ago, a bounded number, now and then.
+
+    Parameters:
+        engine: the project's engine.
+        until: when to stop, by ``time.monotonic()``.
+    """
+    from ..engine.sweep import sweep
+
+    folder = engine.stores.folder
+    if folder is not None:
+        sweep(folder, keep=lambda: _known(folder), until=until)
+
+
+def _known(folder: str | PathLike[str]) -> set[str]:
+    """Return the names of the folders of all sessions that some agent has open."""
+    import json
+    import os
+
+    from ..paths import safe_component
+
+    known: set[str] = set()
+    area = os.path.join(folder, _AREA)
+    for name in os.listdir(area) if os.path.isdir(area) else ():
+        try:
+            with open(os.path.join(area, name), "rb") as file:
+                known.update(map(safe_component, json.loads(file.read()) if name.endswith(".json") else ()))
+        except (OSError, ValueError, RecursionError, TypeError):  # damaged: its owner sees to that
+            continue
+    return known
+
+
 def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -> bool:
     import os
     from time import time
@@ -108,4 +149,4 @@ def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -
 
 
 def _open(engine: Engine, agent: str) -> Any:
-    return engine.stores.values("open", agent)
+    return engine.stores.values(_AREA, agent)

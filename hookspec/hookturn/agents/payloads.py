@@ -192,16 +192,62 @@ def answer_of(data: Mapping[str, Any], nothing: bytes) -> bytes:
     return dumps(jsonable(data), allow_nan=False).encode() + b"\n"
 
 
-def calls_us(files: Iterable[str]) -> bool:
-    """Tell whether one of some configuration files calls ``hookturn bridge``."""
-    from .installing import calls_bridge
+def calls_us(files: Iterable[str], *events: str) -> bool:
+    """Tell whether one of some configuration files calls ``hookturn bridge`` for an event, whatever it is about.
 
+    What is not understood does not count: answering twice is better than not at all.
+
+    Parameters:
+        files: JSON, or TOML by their ending.
+        events: the event's names.
+    """
     for path in files:
-        try:
-            with open(path, "rb") as file:
-                content = file.read(_MOST)
-        except (OSError, ValueError):
+        data = _configuration(path)
+        hooks = data.get("hooks")
+        if not isinstance(hooks, dict) or data.get("disableAllHooks"):
             continue
-        if calls_bridge(content.decode("utf-8", "replace")):
-            return True
+        for key, value in hooks.items():
+            named = key in events or (isinstance(value, dict) and value.get("event") in events)
+            if named and _always_ours(value):
+                return True
     return False
+
+
+def _configuration(path: str) -> dict[str, Any]:
+    """Return what a configuration file holds; nothing for one that its agent could not read, either."""
+    import json
+    import sys
+    from importlib import import_module
+
+    from .json_text import without_comments
+
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST).decode("utf-8-sig")
+        if path.endswith(".toml"):
+            data: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
+        else:
+            data = json.loads(without_comments(text))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+_NO_CONDITION = frozenset(
+    ("type", "event", "matcher", "hooks", "command", "bash", "url", "headers", "name", "description", "cwd", "env",
+     "timeout", "timeoutSec", "timeout_ms")
+)  # fmt: skip
+"""Keys of an entry that do not keep it from being run, but for ``matcher``."""
+
+
+def _always_ours(value: Any) -> bool:
+    """Tell whether our handler is in an event's value, and runs at every such event."""
+    from .installing import is_ours
+
+    if isinstance(value, list):
+        return any(_always_ours(item) for item in value)
+    if not isinstance(value, dict) or not _NO_CONDITION.issuperset(value):
+        return False
+    if value.get("matcher") not in (None, "", "*", ".*"):
+        return False
+    return is_ours(value) or _always_ours(value.get("hooks"))

@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 
+from .keeping import end_process, kept_alive, own_stderr
 from .output import complain, diagnose, hand_over, hooks_at_work, prepare
 
 TYPE_CHECKING = False
@@ -104,12 +105,19 @@ def _answer_now(agent: str, options: dict[str, str]) -> int:
         return 0
     code = 0
     _open_streams()
+    put_back = own_stderr()
     try:
         with hooks_at_work():
             engines: list[Engine] = []
-            answer = _ask(agent, options, engines)
+            with kept_alive():
+                answer = _ask(agent, options, engines)
             code = answer.exit_code
-            hand_over(answer.stdout)  # before all that may fail or hang
+            try:
+                hand_over(answer.stdout)  # before all that may fail or hang
+            except BrokenPipeError:
+                raise
+            except OSError as error:  # a hook closed it
+                code = _by_exit_code(agent, options, f"a hook closed the standard output ({error})")
             _end_soon(code)
             diagnose(answer.stderr)
             left = _let_go(engines)
@@ -117,8 +125,21 @@ def _answer_now(agent: str, options: dict[str, str]) -> int:
         return _leave(code)
     except Exception as error:  # a refusal by accident is worse than a hook that was not asked
         complain(f"bridge: {type(error).__name__}: {error}")
+        put_back()
         return _leave(code)
+    put_back()
     return _leave(code) if left or not _flushed() else code
+
+
+def _by_exit_code(agent: str, options: dict[str, str], cause: str) -> int:
+    """Return the exit code of an answer that cannot be handed over: 2, a refusal, where something fails closed."""
+    from ..agents.bridge import hooks_of, late
+
+    event = options.get("--event", "")
+    cwd = options.get("--project") or _cwd()
+    policy = late(agent, b"", environ=os.environ, cwd=cwd, event=event, memory=_memory(), cause=cause)
+    complain(f"bridge: {cause}")
+    return 2 if policy.exit_code or policy.stdout != hooks_of(agent).NOTHING else 0
 
 
 def _open_streams() -> None:
@@ -284,7 +305,7 @@ def _end_soon(code: int) -> None:
 
     def end() -> None:
         sleep(END_SECONDS)
-        os._exit(code)
+        end_process(code)
 
     Thread(target=end, daemon=True, name="end").start()
 
@@ -303,4 +324,4 @@ def _flushed() -> bool:
 def _leave(code: int) -> int:
     """Leave without waiting for threads that hooks hold up."""
     _flushed()
-    os._exit(code)
+    end_process(code)

@@ -304,6 +304,9 @@ def hooks_at_work() -> Iterator[None]:
     os.environ.setdefault("LOGURU_BACKTRACE", "NO")
     before = sys.stdout, sys.stderr
     copy = _move_stdout()
+    if copy is not None and hasattr(os, "register_at_fork"):
+        fd = copy.fileno()
+        os.register_at_fork(after_in_child=lambda: _not_for_children(fd))
     _own_out, _own_err = copy or sys.stdout, sys.stderr
     sys.stdout = sys.stderr = theirs = _Escaping(sys.stderr)
     try:
@@ -317,6 +320,15 @@ def hooks_at_work() -> Iterator[None]:
                 before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
                 os.dup2(copy.fileno(), 1)
                 copy.close()
+
+
+def _not_for_children(fd: int) -> None:
+    """In a process that a hook forked, let go of the real standard output: who reads it waits for its end."""
+    import os
+
+    if _own_out is not None:
+        with suppress(OSError):  # closed already
+            os.dup2(2, fd, inheritable=False)
 
 
 def _move_stdout() -> Any:

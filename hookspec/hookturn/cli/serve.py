@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from .keeping import end_process, kept_alive
 from .output import CommandError, UsageError, emit, os_error, pairs, say
 
 TYPE_CHECKING = False
@@ -175,12 +176,13 @@ def _foreground(path: str, args: Namespace) -> int:
         lock = args.lock_fd
         _settle(lock)
     server = Server(path, lock, idle=args.idle or _idle() or IDLE, http=not args.no_http)
-    why = server.run()
+    with kept_alive():
+        why = server.run()
     if args.lock_fd is not None:
         # Threads that a hook holds for ever, or a plugin left behind, must not keep the process.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        end_process(0)
     if args.json:
         emit({"schema": 1, "ended": why})
     else:

@@ -211,8 +211,13 @@ class Journal:
             if self._pid != os.getpid():
                 self._close()
             if self._lock_fd < 0:
-                private_folder(os.path.dirname(self.path), base=self._base)
-                self._lock_fd = open_private(f"{self._stem}.lock", os.O_RDWR | os.O_CREAT, base=self._base)
+                try:
+                    private_folder(os.path.dirname(self.path), base=self._base)
+                    self._lock_fd = open_private(
+                        f"{self._stem}.lock", os.O_RDWR | os.O_CREAT, base=self._base
+                    )
+                except FileNotFoundError:  # the folder was swept away just now
+                    continue
                 self._pid = os.getpid()
                 _used(self)
             platform.lock(self._lock_fd)

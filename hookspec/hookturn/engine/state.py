@@ -185,8 +185,12 @@ class FileValues:
 
     def _lock(self) -> Any:
         """Take the lock over processes."""
-        private_folder(os.path.dirname(self.path), base=self._base)
-        return FileLock(f"{self._stem}.lock").__enter__()
+        while True:
+            try:
+                private_folder(os.path.dirname(self.path), base=self._base)
+                return FileLock(f"{self._stem}.lock").__enter__()
+            except FileNotFoundError:  # the folder was swept away just now
+                continue
 
     def _load(self) -> dict[str, Any]:
         try:

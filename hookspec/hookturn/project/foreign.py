@@ -89,8 +89,15 @@ def dialect(name: str) -> Dialect:
 
 
 def key_of(entry: HookEntry) -> str:
-    """Return the key under which an entry is trusted."""
-    return f"foreign.{entry.dialect}:{entry.file}:{entry.name}"
+    """Return the key under which an entry is trusted: its name, and the names of its place in the file.
+
+    Names alone may meet (a plugin ``a`` with a hook ``b:c``, a plugin ``a:b`` with a hook ``c``); numbers of places
+    change when another hook is put before it.
+    """
+    from json import dumps
+
+    where = dumps([key for key in entry.where if isinstance(key, str)])
+    return f"foreign.{entry.dialect}:{entry.file}:{entry.name}:{where}"
 
 
 def settings_of(survey: Survey) -> dict[str, Any]:

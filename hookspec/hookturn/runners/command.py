@@ -9,9 +9,8 @@ from ..engine.engine import time_left
 from ..platform import agent_environ
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
-from ..spec.record import Record
 from ..spec.timings import TIMINGS
-from .entry import Configured
+from .entry import Configured, Wrong
 from .outside import Outside
 from .programs import SHELL, find_program, find_script, looks_like_path, shebang
 from .threads import in_coroutine, on_thread
@@ -32,21 +31,6 @@ TIMEOUT = 5.0
 
 LONGEST_OUTER = 100_000
 """Bytes of any environment variable; the system starts no program with one over 128 kB (execve(2))."""
-
-
-class Wrong(Record):
-    """Something wrong with a command, found without running it.
-
-    Parameters:
-        cause, remedy: as in a problem.
-        certain: False where it depends on the environment at run time.
-        severity: error, or warning for what costs nothing.
-    """
-
-    cause: str
-    remedy: str
-    certain: bool = True
-    severity: str = "error"
 
 
 def problems(entry: HookEntry, project: str = "") -> list[Wrong]:
@@ -163,8 +147,8 @@ def files(entry: HookEntry, project: str) -> list[str]:
     def add_unnamed(words: list[str]) -> None:
         for before, word in zip(["", *words], words, strict=False):
             names = _UNNAMED.get(os.path.basename(word), ())
-            if before == "-m":
-                module = word.replace(".", os.sep)
+            if before == "-m" or (word.startswith("-m") and len(word) > 2):
+                module = word.removeprefix("-m").replace(".", os.sep)
                 names = (f"{module}.py", *(os.path.join(module, part) for part in _OF_PACKAGE))
             for name in names:
                 path = os.path.join(project, name)
@@ -174,16 +158,16 @@ def files(entry: HookEntry, project: str) -> list[str]:
     def add_line(line: str, depth: int = 0) -> None:
         words = _shell_words(line)
         add_unnamed(words)
+        values = _values(words)
         folders = [entry.base_dir, project, *_line_folders(words, (entry.base_dir, project))]
         for before, word in zip(["", *words], words, strict=False):
             if before in _WRITES_TO or "\0" in word:  # what the line only writes changes each time
                 continue
-            for name in _names_in(word, before):
+            filled = _filled(word, values)
+            for name in (name for text in filled for name in _names_in(text, before)):
                 for folder in folders:
-                    path = os.path.join(folder, os.path.expanduser(name))
-                    for found_path in _matching(path):
-                        if os.path.isfile(found_path):
-                            add(found_path, anyway=not os.path.isabs(name))
+                    for path in _meant(folder, os.path.expanduser(name), root):
+                        add(path, anyway=not os.path.isabs(name))
             if depth < _DEEPEST and any(c.isspace() for c in word):  # sh -c '...'
                 add_line(word, depth + 1)
 
@@ -198,15 +182,60 @@ def files(entry: HookEntry, project: str) -> list[str]:
     if at:
         add(_beside(entry, argv[at]), anyway=not os.path.isabs(argv[at]))
     for word in argv[1:]:
-        path = _beside(entry, word) if looks_like_path(word) else ""
-        if path and os.path.isfile(path):
-            add(path, anyway=not os.path.isabs(word))
-        elif any(c.isspace() for c in word):
-            add_line(word)
+        option = _option(word)
+        for name in (word, *([option] if option else [])):
+            path = _beside(entry, name) if looks_like_path(name) else ""
+            if path and os.path.isfile(path):
+                add(path, anyway=not os.path.isabs(name))
+            elif any(c.isspace() for c in name):
+                add_line(name)
     return found
 
 
-_WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&")
+def _option(word: str) -> str:
+    """Return the value that is one word with its option: ``--rc=x.sh``, ``-fx.awk``; "" for none, and for an output."""
+    import re
+
+    if word.partition("=")[0] in _OUTPUTS:
+        return ""
+    match = re.fullmatch(r"(?s)--?[A-Za-z][\w-]*=(.+)|-[A-Za-z](.+)", word)
+    return (match[1] or match[2]) if match is not None else ""
+
+
+def _values(words: list[str]) -> dict[str, list[str]]:
+    """Return what variables of a line hold: ``X=value``, and each word of ``for x in a b``."""
+    import re
+
+    found: dict[str, list[str]] = {}
+    for index, word in enumerate(words):
+        match = re.fullmatch(_ASSIGNMENT, word)
+        if match is not None:
+            found.setdefault(match[1], []).append(match[2])
+        elif word == "for" and words[index + 2 : index + 3] == ["in"]:
+            for value in words[index + 3 :]:
+                if value in (";", "do"):
+                    break
+                found.setdefault(words[index + 1], []).append(value)
+    return found
+
+
+def _filled(word: str, values: Mapping[str, list[str]]) -> list[str]:
+    """Return a word, and with its variables filled in: by each of their values, a bounded number in all."""
+    import re
+
+    texts = [word]
+    for text in texts:
+        match = next((m for m in re.finditer(_VARIABLE, text) if (m[1] or m[2]) in values), None)
+        if match is not None:
+            for value in values[match[1] or match[2]]:
+                new = text[: match.start()] + value + text[match.end() :]
+                if len(texts) < _MOST_FILLED and len(new) < _LONGEST and new not in texts:
+                    texts.append(new)
+    return texts
+
+
+_OUTPUTS = ("--output", "--output-file", "--out", "--log", "--log-file", "--report")
+_WRITES_TO = (">", ">>", ">|", "&>", "&>>", ">&", *_OUTPUTS)
 
 
 _UNNAMED = {
@@ -224,11 +253,22 @@ _OF_PACKAGE = ("__init__.py", "__main__.py")
 _DEEPEST = 2
 """How deep lines may stand in words of lines."""
 
-_MOST_MATCHES = 100
-"""Files of one pattern that are looked at."""
+_MOST_MATCHES = 1000
+"""Files that one pattern may mean; a hook with a pattern that means more is never run."""
+
+_MOST_LOOKED_AT = 20_000
+"""Names of files that are compared with one pattern."""
 
 _BEHIND_FOLDER = r"(?:[)}`]|\$\w+)/+([^`$]+)$"
-_ASSIGNMENT = r"(?s)[A-Za-z_]\w*=(.+)"
+_ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.+)"
+_VARIABLE = r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))"
+_BRACES = r"\{[^{}]*\}"
+
+_MOST_FILLED = 100
+"""Texts that a word with variables may be."""
+
+_LONGEST = 4096
+"""Characters of such a text; no path is longer."""
 
 
 def _names_in(word: str, before: str) -> list[str]:
@@ -239,13 +279,29 @@ def _names_in(word: str, before: str) -> list[str]:
     """
     import re
 
-    names = [word]
+    value = re.fullmatch(_ASSIGNMENT, word)
+    names = [word, value[2] if value is not None else _option(word)]
     behind = re.search(_BEHIND_FOLDER, word)
     if behind is not None:
         names.append(behind[1])
     elif before == ")" and word.startswith("/"):
         names.append(word.lstrip("/"))
-    return [name for name in names if name]
+    return [text for name in names if name for text in _without_braces(name)]
+
+
+def _without_braces(name: str) -> list[str]:
+    """Return what ``a{1,2}.sh`` means: ``a1.sh`` and ``a2.sh``; a pattern for ``{1..3}`` and what are too many."""
+    import re
+
+    names = [name]
+    for text in names:
+        match = None if "${" in text else re.search(_BRACES, text)
+        if match is not None:
+            parts = match[0][1:-1].split(",")
+            if len(parts) == 1 or len(names) + len(parts) > _MOST_FILLED:
+                parts = ["*"]
+            names += [text[: match.start()] + part + text[match.end() :] for part in parts]
+    return names
 
 
 def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
@@ -255,7 +311,7 @@ def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
     found: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
         value = re.fullmatch(_ASSIGNMENT, word)
-        names = [value[1]] if value is not None else _names_in(word, "") if before in ("cd", "pushd") else []
+        names = [value[2]] if value is not None else _names_in(word, "") if before in ("cd", "pushd") else []
         for name in names:
             for base in bases:
                 folder = os.path.join(base, os.path.expanduser(name))
@@ -264,21 +320,43 @@ def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _matching(path: str) -> list[str]:
-    """Return a path, or the files that it means as a pattern: of its last part only, and a bounded number."""
-    folder, pattern = os.path.split(path)
-    if not any(c in pattern for c in "*?["):
-        return [path]
-    from fnmatch import fnmatchcase
-    from itertools import islice
+def _meant(folder: str, name: str, root: str) -> list[str]:
+    """Return the files that a name means, as it stands or as a pattern.
 
-    try:
-        with os.scandir(folder) as entries:
-            names = (entry.name for entry in entries)
-            found = sorted(islice((name for name in names if fnmatchcase(name, pattern)), _MOST_MATCHES))
-    except OSError:
-        return []
-    return [os.path.join(folder, name) for name in found]
+    Parameters:
+        folder: where it is looked for.
+        name: the name.
+        root: the project, where patterns of absolute paths are looked at.
+
+    Returns:
+        files; the pattern itself, which is none, where it means too many: what nobody knows is never run.
+    """
+    from fnmatch import fnmatchcase
+
+    path = os.path.join(folder, name)
+    meant = [path] if os.path.isfile(path) else []
+    parts = name.split(os.sep)
+    fixed = next((at for at, part in enumerate(parts) if any(c in part for c in "*?[")), len(parts))
+    start = os.path.join(folder, os.sep.join([*parts[:fixed], ""]))
+    if fixed == len(parts) or (os.path.isabs(name) and not _lies_in(os.path.join(start, "x"), root)):
+        return meant
+    found = [start]
+    looked_at = 0
+    for part in parts[fixed:]:
+        matching = []
+        for before in found:
+            try:
+                names = os.listdir(before) if any(c in part for c in "*?[") else [part]
+            except OSError:
+                continue
+            looked_at += len(names)
+            matching += [
+                os.path.join(before, text) for text in names if text == part or fnmatchcase(text, part)
+            ]
+            if len(matching) > _MOST_MATCHES or looked_at > _MOST_LOOKED_AT:
+                return [path]
+        found = sorted(matching)
+    return meant + [text for text in found if os.path.isfile(text)]
 
 
 def _lies_in(path: str, root: str) -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 
 from ..spec.errors import did_you_mean
-from .command import Wrong
+from .entry import Wrong
 from .programs import SHELL
 
 TYPE_CHECKING = False

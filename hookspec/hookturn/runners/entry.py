@@ -1,4 +1,5 @@
-"""The record of one configured hook: what a configuration file says of it, checked and typed."""
+"""The record of one configured hook: what a configuration file says of it, checked and typed; and of what is wrong
+with one."""
 
 from __future__ import annotations
 
@@ -13,6 +14,21 @@ KINDS = ("module", "answer", "command", "webhook", "javascript")
 
 OUTSIDE = ("command", "webhook", "javascript")
 """Kinds that act outside of the process: in a dry run they run only when asked for."""
+
+
+class Wrong(Record):
+    """Something wrong with a configured hook, found without running it.
+
+    Parameters:
+        cause, remedy: as in a problem.
+        certain: False where it depends on the environment at run time.
+        severity: error, or warning for what costs nothing.
+    """
+
+    cause: str
+    remedy: str
+    certain: bool = True
+    severity: str = "error"
 
 
 class HookEntry(Record):

@@ -11,8 +11,7 @@ from ..spec.answers import from_json
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl
 from ..spec.timings import TIMINGS
-from .command import Wrong
-from .entry import Configured
+from .entry import Configured, Wrong
 from .node.module import ENDINGS, TIMEOUT, lacking
 from .node.resident import Node, find_node
 from .outside import Outside

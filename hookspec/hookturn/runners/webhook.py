@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from ..spec.events import Event
     from ..spec.timings import Timing
     from .addresses import Network
-    from .command import Wrong
     from .courier import Courier
-    from .entry import HookEntry
+    from .entry import HookEntry, Wrong
     from .http import Reply
 
 TIMEOUT = 10.0
@@ -183,7 +182,7 @@ def _dispose(webhook: Webhook) -> Any:
 def problems(entry: HookEntry) -> list[Wrong]:
     """Return what is wrong with an entry's webhook, found without connecting to anything."""
     from .addresses import NOTHING_ALLOWED, BadUrl, Forbidden, parse_url
-    from .command import Wrong
+    from .entry import Wrong
     from .http import header_problem
     from .signing import PREFIX, key_of
 
@@ -379,12 +378,16 @@ class Webhook:
         Raises:
             NoAnswer: when it cannot be stored.
         """
-        courier = self.courier(self._state_dir or default_state_dir(ctx.project_dir))
+        courier = self.courier(self.state_dir(ctx))
         try:
             courier.take(self, message)
         except OSError as error:
             why = f"the event could not be stored, and was not sent: {error.strerror or error}"
             raise NoAnswer(f"{self.entry.source}: {why}") from None
+
+    def state_dir(self, ctx: Any) -> str:
+        """Return the project's state folder."""
+        return self._state_dir or default_state_dir(ctx.project_dir)
 
     def courier(self, state_dir: str) -> Courier:
         """Return who delivers for this webhook."""

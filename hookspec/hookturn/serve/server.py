@@ -105,7 +105,7 @@ class Acceptors:
             try:
                 with connection, suppress(OSError):  # the other side may go away at any time
                     self._handle(connection)
-            except Exception as error:
+            except Exception as error:  # costs this connection; the thread serves the next
                 note(f"a connection failed: {type(error).__name__}: {error}")
             with self._lock:
                 if self._waiting >= WAITING:

@@ -113,7 +113,7 @@ class Visits:
         late = self._calls.in_time(timeout, too_late)
         try:
             answer = self._calls.run(agent, payload, timeout=timeout, **about)
-        except Exception as error:
+        except Exception as error:  # a caller without an answer would let the call through
             answer = self._calls.late(
                 agent, payload, cause=f"hookturn failed: {type(error).__name__}", **about
             )

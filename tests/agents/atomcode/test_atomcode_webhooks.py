@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -339,6 +342,64 @@ def test_a6_closing_sends_the_rest_and_nothing_twice(serve, hooked):
     engine.close()
     (request,) = server.wait(1)
     assert [row["event"] for row in request.json["events"]] == ["on_turn_start", "on_turn_complete"]
+
+
+KILLED = """
+import os, signal, sys
+from hookturn import events
+from hookturn.project.assemble import assemble
+
+engine = assemble(sys.argv[1], log=False).engine
+for number in range(2):
+    engine.fire(events.TurnStart(session_id=f"killed-{number}", phase="key ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a6_what_a_killed_process_collected_is_sent_by_the_next(serve, hooked):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=3))
+    atom.engine()  # trusts the file
+    done = subprocess.run([sys.executable, "-c", KILLED, str(atom.folder)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (kept,) = paths.state_root().glob("projects/*/webhooks/batches/*")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert b"ghp_a1B2c3" not in kept.read_bytes()
+    with kept.open("ab") as file:
+        file.write(b'{"event": "cut o')
+    engine = atom.engine()
+    engine.fire(events.TurnStart(session_id="next"))
+    (request,) = server.wait(1)
+    sessions = [row["context"]["context"]["session_id"] for row in request.json["events"]]
+    assert sessions == ["killed-0", "killed-1", "next"]
+    engine.close()
+    assert not list(paths.state_root().glob("projects/*/webhooks/batches/*"))
+
+
+def test_a6_what_a_living_process_collects_is_left_to_it(serve, hooked):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=3))
+    first, second = atom.engine(), atom.engine()
+    for number in range(2):
+        first.fire(events.TurnStart(session_id=f"first-{number}"))
+    second.fire(events.TurnStart(session_id="second"))
+    second.close()
+    first.close()
+    assert sorted(len(request.json["events"]) for request in server.wait(2)) == [1, 2]
+
+
+def test_a6_a_disk_that_keeps_nothing_costs_no_event(serve, hooked, monkeypatch):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=2))
+    monkeypatch.setattr("hookturn.agents.atomcode.kept.open_private", no_room)
+    engine = atom.engine()
+    for number in range(2):
+        engine.fire(events.TurnStart(session_id=f"s-{number}"))
+    assert len(server.wait(1)[0].json["events"]) == 2
+
+
+def no_room(*given, **more):
+    raise OSError(28, "No space left on device")
 
 
 def test_a6_an_async_webhook_with_a_trigger_needs_no_twin(serve, atom, hooked):

@@ -1,7 +1,7 @@
 """``[[async_webhooks]]``: events that are collected and sent together. Nobody waits for them.
 
 A batch goes into the webhook runner's spool when it is full, when its interval is over, at the end of
-the session and when the engine closes.
+the session and when the engine closes. Until then its events are kept on the disk, too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ...runners import webhook as runner
 from ...runners.wire import NoAnswer
 from ...spec.markers import hookimpl
 from . import payload
+from .kept import Kept
 from .wire_webhook import body_of, header_text, version
 
 TYPE_CHECKING = False
@@ -83,6 +84,7 @@ class Batch:
         self._events: list[dict[str, Any]] = []
         self._timer: Timer | None = None
         self._ctx: Any = None
+        self._kept: Kept | None = None
 
     def add(self, timing: str, event: Event, ctx: Any) -> None:
         """Put an event into the batch, and send that when it is full."""
@@ -96,8 +98,9 @@ class Batch:
             "timestamp_ms": payload.milliseconds(event.time),
         }
         with self._lock:
-            self._events.append(row)
             self._ctx = ctx
+            self._keep(row, ctx)
+            self._events.append(row)
             full = len(self._events) >= self.size
             if not full and self._timer is None:
                 self._timer = Timer(self.seconds, self._late)
@@ -105,6 +108,16 @@ class Batch:
                 self._timer.start()
         if full:
             self.flush()
+
+    def _keep(self, row: dict[str, Any], ctx: Any) -> None:
+        """Keep an event on the disk; the first one takes over those of processes that are gone. The lock is held."""
+        try:
+            if self._kept is None:
+                self._kept = Kept(self.webhook.state_dir(ctx), self.webhook.key)
+                self._events += self._kept.adopt()
+            self._kept.add([self.webhook.clean(payload.dumps(row).encode("utf-8"))])
+        except OSError as error:
+            ctx.log.warning("{}: an event is kept in memory only: {}", self.entry.source, error)
 
     def flush(self) -> None:
         """Send what there is.
@@ -115,11 +128,12 @@ class Batch:
         with self._lock:
             rows, self._events = self._events, []
             timer, self._timer = self._timer, None
-            ctx = self._ctx
-        if timer is not None:
-            timer.cancel()
-        if rows:
-            self.webhook.store(self._message(rows), ctx)
+            if timer is not None:
+                timer.cancel()
+            for start in range(0, len(rows), self.size):
+                self.webhook.store(self._message(rows[start : start + self.size]), self._ctx)
+            if self._kept is not None:
+                self._kept.forget()
 
     def close(self) -> Any:
         """Send what there is, and give the spool its last chance."""

@@ -7,7 +7,7 @@ import re
 
 from ...runners import command
 from ...runners import doubts as common
-from ...runners.command import Wrong
+from ...runners.entry import Wrong
 from ...runners.programs import find_program
 from .matcher import TOOL_EVENTS
 from .tools import TOOLS

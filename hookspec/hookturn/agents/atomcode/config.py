@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...runners.command import Wrong
-    from ...runners.entry import Configured, HookEntry
+    from ...runners.entry import Configured, HookEntry, Wrong
     from ...spec.timings import Timing
     from ..dialect import Source
 

@@ -147,12 +147,12 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a hook file of the user or the project calls ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a hook file of the user or the project calls ``hookturn bridge`` for an event."""
     from os.path import join
 
     home = environ.get("ATOMCODE_HOME") or join(environ.get("HOME", ""), ".atomcode")
-    return calls_us([join(home, "hooks.json"), join(project, ".hooks.json")])
+    return calls_us([join(home, "hooks.json"), join(project, ".hooks.json")], event)
 
 
 def event_name(payload: Mapping[str, Any]) -> str:
@@ -241,6 +241,7 @@ def refusal(row: Row | None, reason: str) -> BridgeAnswer:
     if row is not None:
         said = Said()
         said.refuse(reason)
+        said.withheld = said.changed = row.does == "tool_end"
         return write(row, Moment(), said, {})
     own = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     data = {"action": "block", "decision": "block", "reason": reason, "hookSpecificOutput": own}

@@ -27,7 +27,8 @@ def changes(request: Request) -> list[Change]:
         EVENTS,
         lambda event, seconds: {
             "event": event,
-            "command": request.command(seconds),
+            # At PreToolUse each generation has words of its own, and the first calls it otherwise.
+            "command": request.command(seconds, event if event != "PreToolUse" else ""),
             "timeout_ms": seconds * 1000,
         },
     )

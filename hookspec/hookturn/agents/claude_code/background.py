@@ -18,6 +18,10 @@ PATIENCE = 4.0
 """Seconds that hooks which still run get when the engine closes; then they are stopped."""
 
 
+WAITING = 100
+"""Events of one hook that wait while as many of its processes run as may; more are dropped, and told."""
+
+
 class Background:
     """Runs another plugin's hooks on threads of their own.
 
@@ -25,15 +29,20 @@ class Background:
         plugin: what runs the command.
         timings: its timings.
         live: run for dry events, too.
+        most: processes that run at a time.
     """
 
-    def __init__(self, plugin: Configured, timings: Iterable[str], *, live: bool) -> None:
+    def __init__(self, plugin: Configured, timings: Iterable[str], *, live: bool, most: int) -> None:
+        from collections import deque
         from threading import Lock
 
         self._plugin = plugin
         self._live = live
+        self._most = most
         self._lock = Lock()
-        self._running: dict[Thread, list[Any]] = {}  # thread -> [what stops it], once it can be stopped
+        self._running: dict[Thread, list[Any]] = {}  # thread -> [what stops it], while it can be stopped
+        self._waiting: deque[tuple[str, Any, Any]] = deque()
+        self._closed = False
         hooks = {name: self._hook(name) for name in timings}
         self.plugin = Configured(plugin.hookturn_name, {**hooks, "on_dispose": self._dispose()})
 
@@ -42,21 +51,46 @@ class Background:
         def start(event: Any, ctx: Any) -> None:
             if event.dry_run and not self._live:
                 return
-            from threading import Thread
-
-            stop: list[Any] = []
-            thread = Thread(
-                target=self._run, args=(timing, event, ctx, stop), daemon=True, name="hookturn-async"
-            )
             with self._lock:
-                self._running[thread] = stop
-            thread.start()
+                waits = len(self._waiting)
+                if waits < WAITING:
+                    self._waiting.append((timing, event, ctx))
+                    self._work()
+            if waits >= WAITING:
+                ctx.log.warning(
+                    "the background hook is not run for this event: {} of its processes run and {} events wait",
+                    self._most,
+                    waits,
+                )
 
         return start
 
+    def _work(self) -> None:
+        """Start another thread if there may be one. The lock is held."""
+        if len(self._running) >= self._most:
+            return
+        from threading import Thread
+
+        stop: list[Any] = []
+        thread = Thread(target=self._all, args=(stop,), daemon=True, name="hookturn-async")
+        self._running[thread] = stop
+        thread.start()
+
+    def _all(self, stop: list[Any]) -> None:
+        """Run what waits until nothing does."""
+        from threading import current_thread
+
+        while True:
+            with self._lock:
+                stop.clear()
+                if not self._waiting or self._closed:
+                    del self._running[current_thread()]
+                    return
+                timing, event, ctx = self._waiting.popleft()
+            self._run(timing, event, ctx, stop)
+
     def _run(self, timing: str, event: Any, ctx: Any, stop: list[Any]) -> None:
         import asyncio
-        from threading import current_thread
 
         async def go() -> None:
             task = asyncio.current_task()
@@ -74,25 +108,37 @@ class Background:
             ctx.log.warning("the background hook was stopped, for the engine closed")
         except Exception as error:  # nobody waits for it, so its failure is told here
             ctx.log.warning("the background hook failed: {}", error)
-        finally:
-            with self._lock:
-                del self._running[current_thread()]
 
     def _dispose(self) -> Any:
         @hookimpl
         def on_dispose() -> None:
             end = monotonic() + PATIENCE
+            while left := self._left():
+                for thread in left:
+                    thread.join(max(0.0, end - monotonic()))
+                if monotonic() >= end:
+                    break
             with self._lock:
+                self._closed = True
                 running = dict(self._running)
-            for thread in running:
-                thread.join(max(0.0, end - monotonic()))
+                waiting = list(self._waiting)
+                self._waiting.clear()
+            if waiting:
+                waiting[0][2].log.warning(
+                    "the background hook is not run for {} events that waited, for the engine closed",
+                    len(waiting),
+                )
             for thread, stop in running.items():
                 if thread.is_alive() and stop:
                     from contextlib import suppress
 
-                    with suppress(RuntimeError):  # its loop has just closed
+                    with suppress(RuntimeError, IndexError):  # its loop has just closed, or it has just ended
                         stop[0]()
             for thread in running:
                 thread.join(1.0)
 
         return on_dispose
+
+    def _left(self) -> list[Thread]:
+        with self._lock:
+            return list(self._running)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ...runners.command import Wrong
-    from ...runners.entry import Configured, HookEntry
+    from ...runners.entry import Configured, HookEntry, Wrong
     from ...spec.timings import Timing
     from ..dialect import Reading, Source
 
@@ -36,7 +35,20 @@ def _plugin_folders(value: Any) -> str:
     return "expected a list of plugins' folders"
 
 
-SETTINGS: dict[str, Any] = {"plugins": _plugin_folders}
+BACKGROUND = 4
+"""Processes of one hook with ``async: true`` that run at a time, unless the option ``background`` says otherwise."""
+
+MOST_BACKGROUND = 64
+
+
+def _background(value: Any) -> str:
+    """Return what is wrong with the option ``background``, or an empty string."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_BACKGROUND:
+        return ""
+    return f"expected a number of processes from 1 to {MOST_BACKGROUND}"
+
+
+SETTINGS: dict[str, Any] = {"plugins": _plugin_folders, "background": _background}
 
 
 def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any]) -> list[HookFile]:
@@ -102,7 +114,7 @@ def read(file: HookFile, source: Source, settings: Mapping[str, Any]) -> Reading
     """Return the hooks of one file, in order. A bad group or hook costs only itself."""
     from .reading import read
 
-    return read(file, source)
+    return read(file, source, settings.get("background", BACKGROUND))
 
 
 def effective(entries: Iterable[HookEntry]) -> list[tuple[HookEntry, str]]:

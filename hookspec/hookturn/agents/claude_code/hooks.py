@@ -196,14 +196,14 @@ def _copilot(environ: Mapping[str, str]) -> bool:
     return any(environ.get(name) for name in ("COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"))
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a settings file of the user or the project calls ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a settings file of the user or the project calls ``hookturn bridge`` for an event."""
     from os.path import join
 
     home = environ.get("CLAUDE_CONFIG_DIR") or join(environ.get("HOME", ""), ".claude")
     ours = join(project, ".claude")
     return calls_us(
-        [join(home, "settings.json"), join(ours, "settings.json"), join(ours, "settings.local.json")]
+        [join(home, "settings.json"), join(ours, "settings.json"), join(ours, "settings.local.json")], event
     )
 
 

@@ -36,7 +36,8 @@ def changes(request: Request) -> list[Change]:
             continue
         seconds = seconds_of(row)
         if request.http is None or event in ONLY_COMMANDS or event in request.closed:
-            commands[event] = {"type": "command", "command": request.command(seconds), "timeout": seconds}
+            command = request.command(seconds, event)
+            commands[event] = {"type": "command", "command": command, "timeout": seconds}
         else:
             calls[event] = {
                 "type": "http",

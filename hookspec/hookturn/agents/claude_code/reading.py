@@ -33,9 +33,14 @@ SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 _PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}")
 
 
-def read(file: HookFile, source: Source) -> Reading:
-    """Return the hooks of one file, in order. A bad group or hook costs only itself."""
-    reader = _Reader(file, source)
+def read(file: HookFile, source: Source, background: int) -> Reading:
+    """Return the hooks of one file, in order. A bad group or hook costs only itself.
+
+    Parameters:
+        file, source: the file and what is in it.
+        background: processes of a hook with ``async`` that run at a time.
+    """
+    reader = _Reader(file, source, background)
     if file.kind == "nobody":
         if source.data:
             cause = "Claude Code does not read this file: none of its hooks runs"
@@ -48,9 +53,10 @@ def read(file: HookFile, source: Source) -> Reading:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, file: HookFile, source: Source) -> None:
+    def __init__(self, file: HookFile, source: Source, background: int) -> None:
         self.file = file
         self.source = source
+        self.background = background
         self.reading = Reading()
         self.seen: dict[
             str, list[tuple[Any, ...]]
@@ -200,6 +206,7 @@ class _Reader:
             "event": occasion.name,
             "why": why,
             "async": handler.get("async") is True or handler.get("asyncRewake") is True,
+            "background": self.background,
             "allowed": [item for item in handler.get("allowedEnvVars") or () if isinstance(item, str)],
             **{key: value for key, value in self.file.extra.items() if key != "project"},
         }

@@ -6,6 +6,7 @@ import re
 
 from ...platform import agent_environ
 from ...runners import command
+from ...runners.entry import Wrong
 from ...spec.errors import RegistrationError
 from . import checks
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from ...runners.command import Wrong
     from ...runners.entry import Configured, HookEntry
     from ...spec.timings import Timing
 
@@ -50,7 +50,7 @@ def make(
     if entry.extra["async"]:
         from .background import Background
 
-        return Background(plugin, entry.timings, live=live).plugin
+        return Background(plugin, entry.timings, live=live, most=entry.extra["background"]).plugin
     if "post_tool_execution" in entry.timings:
         plugin.on_model_response = _stopper()  # type: ignore[attr-defined]
     return plugin
@@ -160,7 +160,7 @@ def _header_doubts(entry: HookEntry) -> Iterator[Wrong]:
                 cause = (
                     f"the header {name} holds ${variable}, which allowedEnvVars does not name: it is empty"
                 )
-                yield command.Wrong(cause, f'Write "allowedEnvVars": ["{variable}"].', certain=False)
+                yield Wrong(cause, f'Write "allowedEnvVars": ["{variable}"].', certain=False)
             elif not agent_environ().get(variable):
                 cause = f"the header {name} holds ${variable}, which is not set"
-                yield command.Wrong(cause, "Set it.", certain=False, severity="warning")
+                yield Wrong(cause, "Set it.", certain=False, severity="warning")

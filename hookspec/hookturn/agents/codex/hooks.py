@@ -142,16 +142,14 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a hooks file or configuration of the user or the project calls ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a hooks file or configuration of the user or the project calls ``hookturn bridge`` for an event."""
     from os.path import join
 
     home = environ.get("CODEX_HOME") or join(environ.get("HOME", ""), ".codex")
-    return calls_us(
-        join(folder, name)
-        for folder in (home, join(project, ".codex"))
-        for name in ("hooks.json", "config.toml")
-    )
+    folders = (home, join(project, ".codex"))
+    files = [join(folder, name) for folder in folders for name in ("hooks.json", "config.toml")]
+    return calls_us(files, event)
 
 
 def event_name(payload: Mapping[str, Any]) -> str:

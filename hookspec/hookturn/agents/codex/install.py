@@ -32,7 +32,11 @@ def changes(request: Request) -> list[Change]:
     wanted = wanted_of(
         request,
         EVENTS,
-        lambda _, seconds: {"type": "command", "command": request.command(seconds), "timeout": seconds},
+        lambda event, seconds: {
+            "type": "command",
+            "command": request.command(seconds, event),
+            "timeout": seconds,
+        },
         MOST_SECONDS,
     )
     notes = [] if request.remove else [TRUST] if request.user else [PROJECT, TRUST]

@@ -171,8 +171,8 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a hook file or settings of the user or the repository call ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a hook file or settings of the user or the repository call ``hookturn bridge`` for an event."""
     from glob import escape, glob
     from os.path import join
 
@@ -185,7 +185,8 @@ def has_entry(project: str, environ: Mapping[str, str]) -> bool:
         join(repository, "copilot", "settings.json"),
         join(repository, "copilot", "settings.local.json"),
     ]
-    return calls_us(files)
+    own = "agentStop" if event == SUBAGENT_TURN else PASCAL.get(event, event)
+    return calls_us(files, own, *(key for key, name in PASCAL.items() if name == own))
 
 
 def _field(payload: Mapping[str, Any], name: str) -> Any:

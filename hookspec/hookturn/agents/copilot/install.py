@@ -33,8 +33,7 @@ def changes(request: Request) -> list[Change]:
         EVENTS,
         lambda event, seconds: {
             "type": "command",
-            # The payload does not say its event, and a broken one not even by its fields.
-            "bash": f"{request.command(seconds)} --event {event}",
+            "bash": request.command(seconds, event),
             "timeoutSec": seconds,
         },
     )

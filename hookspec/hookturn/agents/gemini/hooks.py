@@ -135,11 +135,12 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a settings file of the user or the project calls ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a settings file of the user or the project calls ``hookturn bridge`` for an event."""
     from os.path import join
 
-    return calls_us(join(folder, ".gemini/settings.json") for folder in (environ.get("HOME", ""), project))
+    folders = (environ.get("HOME", ""), project)
+    return calls_us([join(folder, ".gemini/settings.json") for folder in folders], event)
 
 
 def event_name(payload: Mapping[str, Any]) -> str:

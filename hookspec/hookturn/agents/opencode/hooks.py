@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..bridge import BridgeAnswer, Malformed
 from ..moments import Moment, Row, Said
-from ..payloads import answer_of, calls_us, parts_of, table_of, text_of, watched
+from ..payloads import answer_of, parts_of, table_of, text_of, watched
 from .tools import TOOLS as TOOLS  # part of what AgentHooks asks for
 
 TYPE_CHECKING = False
@@ -137,13 +137,13 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether our plugin is among the user's or the project's."""
-    from os.path import join
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether our plugin, which is told of every event, is among the user's or the project's."""
+    from os.path import isfile, join
 
     config = environ.get("XDG_CONFIG_HOME") or join(environ.get("HOME", ""), ".config")
     folders = (join(config, "opencode"), join(project, ".opencode"))
-    return calls_us(join(folder, "plugin", "hookturn.js") for folder in folders)
+    return any(isfile(join(folder, "plugin", "hookturn.js")) for folder in folders)
 
 
 def event_name(payload: Mapping[str, Any]) -> str:

@@ -167,13 +167,12 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether the settings of the user or the project call ``hookturn bridge``."""
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether the settings of the user or the project call ``hookturn bridge`` for an event."""
     from os.path import join
 
-    return calls_us(
-        join(folder, ".qwen", "settings.json") for folder in (environ.get("HOME", ""), project) if folder
-    )
+    folders = (environ.get("HOME", ""), project)
+    return calls_us([join(folder, ".qwen", "settings.json") for folder in folders if folder], event)
 
 
 def event_name(payload: Mapping[str, Any]) -> str:

@@ -20,10 +20,10 @@ def changes(request: Request) -> list[Change]:
     wanted = wanted_of(
         request,
         EVENTS,
-        lambda _, seconds: {
+        lambda event, seconds: {
             "type": "command",
             "name": "hookturn",
-            "command": request.command(seconds),
+            "command": request.command(seconds, event),
             "timeout": seconds,
         },
     )

@@ -6,7 +6,7 @@ import ast
 import os
 
 from ...platform import agent_environ
-from ...runners.command import Wrong
+from ...runners.entry import Wrong
 from ...runners.module import read
 from ...spec.errors import did_you_mean
 from ...spec.tools import KINDS

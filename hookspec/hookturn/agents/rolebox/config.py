@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from ...runners.command import Wrong
-    from ...runners.entry import Configured
+    from ...runners.entry import Configured, Wrong
     from ...spec.timings import Timing
     from ..dialect import Source
 

@@ -79,7 +79,7 @@ def caller(payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     return NAME
 
 
-def has_entry(project: str, environ: Mapping[str, str]) -> bool:
+def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     """Tell whether a role calls us; nobody else runs our entry, so nobody asks."""
     return False
 

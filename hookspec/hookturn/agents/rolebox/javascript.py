@@ -6,8 +6,7 @@ import os
 
 from ...engine.capabilities import logger
 from ...engine.engine import time_left
-from ...runners.command import Wrong
-from ...runners.entry import Configured
+from ...runners.entry import Configured, Wrong
 from ...runners.node.module import lacking
 from ...runners.node.resident import Node
 from ...runners.outside import Outside
