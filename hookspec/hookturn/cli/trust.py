@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..project.survey import Pending, Survey
-    from ..project.trust import Declaration
 
 
 def add_parser(subparsers: Any) -> None:
@@ -119,7 +118,7 @@ def _show(survey: Survey, waiting: list[Pending], dropped: list[str]) -> None:
         where = f" ({clean(declaration.source)})" if declaration.source else ""
         state = "new" if item.state == "untrusted" else item.state
         say(
-            f"  {paint(state, 'yellow')}: {clean(_title(declaration))} {clean(without_secrets(declaration.what))}{where}"
+            f"  {paint(state, 'yellow')}: {clean(declaration.title or declaration.name)} {clean(without_secrets(declaration.what))}{where}"
         )
         for file, digest in declaration.files.items():
             say(f"    {clean(file)}  {f'sha256 {digest}' if digest else 'cannot be read'}")
@@ -127,15 +126,6 @@ def _show(survey: Survey, waiting: list[Pending], dropped: list[str]) -> None:
         say(f"  {paint('gone', 'yellow')}: the rule {short(rule)}")
     if survey.problems:
         complain(f"{count(len(survey.problems), 'problem')} in the configuration: see `hookturn check`")
-
-
-def _title(declaration: Declaration) -> str:
-    """Return what people call a declaration: its own name, and whose file a hook of another agent's stands in."""
-    if not declaration.foreign:
-        return declaration.name
-    dialect = declaration.name.partition(":")[0]
-    file = declaration.source.rpartition(":")[0]
-    return f"{declaration.name.removeprefix(f'{dialect}:{file}:')} ({dialect})"
 
 
 def _need_terminal(args: Namespace, report: dict[str, Any]) -> None:

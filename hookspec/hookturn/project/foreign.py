@@ -286,7 +286,9 @@ def declarations(files: Iterable[ForeignFile], project: str) -> list[Declaration
             what = module.words_of(entry)
             if not entry.enabled:
                 what = f"switches off the hook {entry.name}"
+            title = f"{entry.name} ({entry.dialect})"
+            key = key_of(entry)
             found.append(
-                declare(root, key_of(entry), raw, what, entry.source, ran, entry.base_dir, entry.file)
+                declare(root, key, raw, what, entry.source, ran, entry.base_dir, entry.file, title=title)
             )
     return found

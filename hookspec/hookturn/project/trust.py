@@ -37,13 +37,14 @@ class Declaration(Record):
     Parameters:
         project: the project's real folder.
         key: what it is: ``hooks.NAME``, ``plugins.NAME``, ``settings.NAME``, ``permissions.always_allow``, or
-            ``foreign.DIALECT:FILE:NAME`` for a hook in another agent's file.
+            ``foreign.DIALECT:FILE:NAME:PLACE`` for a hook in another agent's file.
         digest: SHA-256 of the declaration and of every file that it would run.
         what: what it does, for the user: ``runs hooks/x.py (guard)``.
         source: where it stands, such as ``hookturn.yaml:3``.
         files: path -> SHA-256 of each file that it would run ("" for one that cannot be read).
         tightens: it runs no code and can only tighten, so that it counts without trust.
         guard: for a guard, where it guards: timings, tools, agents, event_types; else None.
+        title: what people call it, where that is not its ``name``.
     """
 
     project: str
@@ -54,6 +55,7 @@ class Declaration(Record):
     files: dict[str, str] = {}
     tightens: bool = False
     guard: Any = None
+    title: str = ""
 
     @property
     def name(self) -> str:
