@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookturn import paths
+from hookturn import paths, platform
 
 HOSTILE = ["", ".", "..", "../../x", "/etc/passwd", "a/b", "a\\b", "a\nb", "a\0b", "CON", "nul.txt", "com1.a.b", "x" * 5000,
            ".hidden", "dot.", "naïve", "\ud800", "-x" + "0" * 32, "C:", "a b", "🦄"]  # fmt: skip
@@ -268,3 +268,15 @@ def test_what_is_no_regular_file_is_not_opened_and_holds_nobody_up(
             made.bind(str(path))
     with pytest.raises(OSError):
         paths.open_private(path, flags)
+
+
+def test_a_lock_that_never_stays_is_an_error_and_no_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(fd: int, *, wait: bool = True) -> bool:
+        (tmp_path / "lock").unlink()
+        return True
+
+    monkeypatch.setattr(platform, "lock", lost)
+    with pytest.raises(OSError, match="again and again"), paths.FileLock(tmp_path / "lock"):
+        pass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import ELOOP, ENXIO
+from errno import ELOOP, ENXIO, ESTALE
 
 from . import platform
 from .quick import sha256_hex
@@ -24,6 +24,9 @@ MANAGED_CONFIG = (
 """The managed layer's file. No environment variable moves it: it binds the user who runs us."""
 
 GITIGNORE = b"# Made by hookturn: what it records stays out of the repository, its configuration does not.\n*\n!/hookturn.yaml\n"
+
+TRIES = 100
+"""How often a lock that another process removed just then is taken anew, before something else is taken to be wrong."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _HEX = frozenset("0123456789abcdef")
@@ -368,7 +371,7 @@ class FileLock:
 
     Raises (on entering):
         TimeoutError: when somebody else held it for ``timeout`` seconds.
-        OSError: when the file cannot be opened.
+        OSError: when the file cannot be opened, or does not stay.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float | None = None) -> None:
@@ -377,7 +380,7 @@ class FileLock:
         self._fd = -1
 
     def __enter__(self) -> FileLock:
-        while True:
+        for _ in range(TRIES):
             # An opening of its own for every holder: the lock belongs to it, so threads exclude each other too.
             fd = open_private(self.path, os.O_RDWR | os.O_CREAT)
             try:
@@ -393,6 +396,7 @@ class FileLock:
                 self._fd = fd
                 return self
             os.close(fd)
+        raise OSError(ESTALE, "was removed again and again", self.path)
 
     def _poll(self, fd: int, timeout: float) -> None:
         from time import monotonic, sleep

@@ -41,3 +41,10 @@ def test_a_folder_that_went_away_meanwhile(tmp_path):
     assert one.get("n") is None
     one.set("m", 2)
     assert (one.get("n"), one.get("m")) == (None, 2)
+
+
+@pytest.mark.parametrize("area", [OWN_AREA, "sessions"])
+def test_a_folder_that_can_never_be_made_is_an_error_and_no_wait_for_ever(tmp_path, area):
+    (tmp_path / "state").symlink_to(tmp_path / "volume" / "state")  # of a disk that is not there
+    with pytest.raises(FileNotFoundError):
+        Stores(tmp_path / "state").values(area, "session", "s").set("n", 1)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from errno import ESTALE
 from threading import Lock, RLock
 from time import time
 
 from .. import platform
-from ..paths import open_private, private_folder, write_all, write_private
+from ..paths import TRIES, open_private, private_folder, write_all, write_private
 from ..quick import dumps, loads, sha256_hex
 from . import history
 
@@ -207,7 +208,7 @@ class Journal:
 
     def _lock(self) -> None:
         """Take the lock over processes, and read what they wrote."""
-        while True:
+        for left in reversed(range(TRIES)):
             if self._pid != os.getpid():
                 self._close()
             if self._lock_fd < 0:
@@ -216,7 +217,9 @@ class Journal:
                     self._lock_fd = open_private(
                         f"{self._stem}.lock", os.O_RDWR | os.O_CREAT, base=self._base
                     )
-                except FileNotFoundError:  # the folder was swept away just now
+                except FileNotFoundError:  # the folder was swept away just now, or can never be made
+                    if not left:
+                        raise
                     continue
                 self._pid = os.getpid()
                 _used(self)
@@ -230,6 +233,7 @@ class Journal:
                 raise
             platform.unlock(self._lock_fd)
             self._close()
+        raise OSError(ESTALE, "was removed again and again", self.path)
 
     def _prepare(self) -> None:
         size = self._follow()

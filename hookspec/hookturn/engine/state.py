@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from threading import Lock, RLock
 
-from ..paths import FileLock, private_folder, safe_component, write_private
+from ..paths import TRIES, FileLock, private_folder, safe_component, write_private
 from ..quick import dumps, loads
 from .history import apply
 
@@ -185,12 +185,15 @@ class FileValues:
 
     def _lock(self) -> Any:
         """Take the lock over processes."""
+        left = TRIES
         while True:
             try:
                 private_folder(os.path.dirname(self.path), base=self._base)
                 return FileLock(f"{self._stem}.lock").__enter__()
-            except FileNotFoundError:  # the folder was swept away just now
-                continue
+            except FileNotFoundError:  # the folder was swept away just now, or can never be made
+                left -= 1
+                if not left:
+                    raise
 
     def _load(self) -> dict[str, Any]:
         try:

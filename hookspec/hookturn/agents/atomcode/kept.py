@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from errno import ESTALE
 
 from ... import platform
-from ...paths import open_private, private_dir, write_all
+from ...paths import TRIES, open_private, private_dir, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Kept:
     def _begin(self) -> None:
         private_dir(self._base)
         private_dir(self._folder, base=self._base)
-        while True:
+        for _ in range(TRIES):
             self._path = os.path.join(self._folder, f"{self._key}-{os.urandom(8).hex()}.jsonl")
             fd = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, base=self._base)
             platform.lock(fd)
@@ -58,6 +59,7 @@ class Kept:
                 self._fd, self._pid = fd, os.getpid()
                 return
             os.close(fd)  # somebody took it for one that was left
+        raise OSError(ESTALE, "was removed again and again", self._path)
 
     def forget(self) -> None:
         """Let go of the events: they are in the spool."""
