@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -101,3 +103,23 @@ def test_hooks_at_work_survives_a_hook_that_takes_the_streams_away(capfd):
 def test_progress_is_for_terminals(capsys):
     output.progress("50 %")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_that_a_hook_forks_keeps_files_opened_since_an_earlier_run_of_hooks(tmp_path):
+    script = (
+        "import os, sys\n"
+        "from hookturn.cli.output import hooks_at_work\n"
+        "with hooks_at_work():\n    pass\n"
+        "with open(sys.argv[1], 'w') as file, hooks_at_work():\n"  # its number was that of the real standard output
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        os.write(file.fileno(), b'by the child')\n"
+        "        os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "file")], capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "file").read_text() == "by the child"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, suppress
+from functools import cache
 from io import TextIOBase
 
 from ..spec.errors import HookturnError
@@ -279,6 +280,7 @@ class _Escaping(TextIOBase):
 
 _own_out: Any = None  # while hooks are at work: the real standard output, which only this module writes to
 _own_err: Any = None  # and the real standard error
+_moved = -1  # and the descriptor of the real standard output, where 1 is ours
 
 
 def _stdout() -> Any:
@@ -298,15 +300,14 @@ def hooks_at_work() -> Iterator[None]:
     """
     import os
 
-    global _own_out, _own_err
+    global _own_out, _own_err, _moved
     # Read when loguru is imported, at a hook's first message. Its tracebacks would show the values of variables.
     os.environ.setdefault("LOGURU_DIAGNOSE", "NO")
     os.environ.setdefault("LOGURU_BACKTRACE", "NO")
     before = sys.stdout, sys.stderr
     copy = _move_stdout()
-    if copy is not None and hasattr(os, "register_at_fork"):
-        fd = copy.fileno()
-        os.register_at_fork(after_in_child=lambda: _not_for_children(fd))
+    _watch_forks()
+    _moved = -1 if copy is None else copy.fileno()
     _own_out, _own_err = copy or sys.stdout, sys.stderr
     sys.stdout = sys.stderr = theirs = _Escaping(sys.stderr)
     try:
@@ -314,7 +315,7 @@ def hooks_at_work() -> Iterator[None]:
     finally:
         theirs.flush()  # a hook may have put something else, or None, in its place
         sys.stdout, sys.stderr = before
-        _own_out = _own_err = None
+        _own_out, _own_err, _moved = None, None, -1
         if copy is not None:
             with suppress(OSError, ValueError):  # a hook may have closed what it did not open
                 before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
@@ -322,13 +323,22 @@ def hooks_at_work() -> Iterator[None]:
                 copy.close()
 
 
-def _not_for_children(fd: int) -> None:
+@cache
+def _watch_forks() -> None:
+    """Have ``_not_for_children`` called, once for this process: nobody can take that back."""
+    import os
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_not_for_children)
+
+
+def _not_for_children() -> None:
     """In a process that a hook forked, let go of the real standard output: who reads it waits for its end."""
     import os
 
-    if _own_out is not None:
-        with suppress(OSError):  # closed already
-            os.dup2(2, fd, inheritable=False)
+    if _moved >= 0:
+        with suppress(OSError):  # a hook closed standard error
+            os.dup2(2, _moved, inheritable=False)
 
 
 def _move_stdout() -> Any:
