@@ -300,6 +300,12 @@ def test_a_state_folder_that_cannot_be_written_is_answered_by_policy(tmp_path):
     assert denies(Caller(tmp_path, plugin(guard=True))(PRE))
 
 
+def test_a_state_folder_on_a_disk_that_is_not_there_is_answered_by_policy(tmp_path):
+    (tmp_path / "state").symlink_to(tmp_path / "disk" / "state")
+    assert Caller(tmp_path, plugin(answer=Allow("x")))(PRE).stdout == b""
+    assert denies(Caller(tmp_path, plugin(guard=True))(PRE))
+
+
 def test_a_memory_folder_that_cannot_be_written_changes_no_answer(tmp_path):
     (tmp_path / "memory").write_text("a file in its place")
     caller = Caller(tmp_path, plugin(answer=Deny("no")))
@@ -323,6 +329,12 @@ def test_calls_that_could_not_be_answered_are_noted_for_doctor(closed):
     assert [line["event"] for line in lines] == ["unknown", "PreToolUse"]
     assert {line["agent"] for line in lines} == {"claude-code"}
     assert (closed.memory / memory.TROUBLE).stat().st_mode & 0o777 == 0o600
+
+
+def test_who_answered_is_known_whatever_the_folder_is_called(closed, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", "/opt/caf\udce9")  # a name that is no UTF-8
+    closed(PAYLOADS["Stop"])
+    assert memory.answering(closed.memory, str(closed.folder)) == {"claude-code": memory.installation()}
 
 
 def test_the_last_call_of_each_event_is_known(closed):

@@ -183,7 +183,7 @@ def answering(memory: str | PathLike[str], project: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for agent, calls in last_calls(memory, project).items():
         last = max(calls, key=lambda event: calls[event])
-        who = (_content(join(folder, agent, last)) or b"").decode("utf-8", "replace")
+        who = (_content(join(folder, agent, last)) or b"").decode("utf-8", "surrogateescape")
         if who:
             found[agent] = who
     return found
