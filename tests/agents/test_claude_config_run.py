@@ -714,7 +714,8 @@ def test_an_async_hook_that_goes_on_is_stopped_with_the_engine(claude, monkeypat
 
 
 @pytest.mark.parametrize("most", [None, 1, 6])
-def test_processes_of_an_async_hook_are_limited_in_number(claude, most):
+def test_processes_of_an_async_hook_are_limited_in_number(claude, monkeypatch, most):
+    monkeypatch.setattr("hookturn.agents.claude_code.background.PATIENCE", 60.0)  # a busy machine is slow
     if most is not None:
         claude.write("hookturn.yaml", f"version: 1\ndialects: {{claude-code: {{background: {most}}}}}\n")
         claude.trust()
@@ -746,7 +747,7 @@ def test_events_that_an_async_hook_cannot_keep_up_with_are_dropped_and_told(clau
     finally:
         logger.remove(sink)
     dropped = [text for text in told if "is not run for this event: 4 of its processes run" in text]
-    assert 1 <= len(dropped) <= 5
+    assert 1 <= len(dropped) <= 6
     assert any("events that waited" in text for text in told)
 
 

@@ -398,6 +398,38 @@ def test_a6_a_disk_that_keeps_nothing_costs_no_event(serve, hooked, monkeypatch)
     assert len(server.wait(1)[0].json["events"]) == 2
 
 
+LEFT = """
+import os, signal, sys
+from hookturn.agents.atomcode.kept import Kept
+
+Kept(sys.argv[1], "key").add([b'{"number": %s}' % sys.argv[2].encode()])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a6_what_there_is_no_room_to_take_over_is_left_to_others(tmp_path, monkeypatch):
+    from hookturn.agents.atomcode import kept
+
+    for number in "12":
+        subprocess.run([sys.executable, "-c", LEFT, str(tmp_path), number], check=False)
+    write, written = kept.write_all, []
+
+    def full_after_one(fd, data):
+        if written:
+            no_room()
+        written.append(data)
+        write(fd, data)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(kept, "write_all", full_after_one)
+        first = kept.Kept(str(tmp_path), "key")
+        found = first.adopt()
+    assert len(found) == 1
+    found += kept.Kept(str(tmp_path), "key").adopt()
+    assert sorted(row["number"] for row in found) == [1, 2]
+    first.forget()
+
+
 def no_room(*given, **more):
     raise OSError(28, "No space left on device")
 

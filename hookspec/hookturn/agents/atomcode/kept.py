@@ -70,11 +70,7 @@ class Kept:
         self._fd = -1
 
     def adopt(self) -> list[dict[str, Any]]:
-        """Take over the events of processes that are gone, and return them.
-
-        Raises:
-            OSError: when they cannot be stored anew.
-        """
+        """Take over the events of processes that are gone, and return them; those for which there is no room stay."""
         try:
             names = [name for name in os.listdir(self._folder) if name.startswith(f"{self._key}-")]
         except OSError:  # nobody kept anything
@@ -90,8 +86,11 @@ class Kept:
                 if path == self._path or not platform.lock(fd, wait=False):
                     continue  # its owner lives
                 rows = [row for line in file.read(LONGEST).splitlines() if (row := _row(line)) is not None]
-                if rows:
-                    self.add([json.dumps(row).encode("ascii") for row in rows])
+                try:
+                    if rows:
+                        self.add([json.dumps(row).encode("ascii") for row in rows])
+                except OSError:  # another process may have more luck
+                    return found
                 found += rows
                 with suppress(OSError):
                     os.unlink(path)
