@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from hookturn import HookturnError
+from hookturn.paths import project_output
 
-from .places import OWN, output_folder
+from .places import OWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def project_file(args: Any, plugin: str, name: str, *, folder: str | None = None
 
 
 def _in_project(root: str, name: str) -> str:
-    for path in (os.path.join(root, OWN, name), os.path.join(output_folder(root), name)):
+    for path in (os.path.join(root, OWN, name), os.path.join(project_output(root), name)):
         if os.path.lexists(path):
             return path
     raise HookturnError(

@@ -81,18 +81,6 @@ def session_name(session_id: str) -> str:
     return f"secret-{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-def state_folder(project: str) -> str:
-    """Return the project's folder in the user's state folder; it may not exist yet."""
-    from hookturn import paths
-
-    return os.path.join(paths.state_folder(), "projects", paths.project_hash(project))
-
-
-def output_folder(project: str) -> str:
-    """Return where builtins write when an agent calls in a folder that is no project (see ``Engine(output_dir=)``)."""
-    return os.path.join(state_folder(project), "output")
-
-
 def project_key(project: str, *, dry_run: bool) -> bytes:
     """Return the key for redacting: the project's, so that equal secrets have equal marks.
 
@@ -100,11 +88,12 @@ def project_key(project: str, *, dry_run: bool) -> bytes:
         project: the project's folder.
         dry_run: nothing may be written; the key is then a new one.
     """
+    from hookturn.paths import project_state
     from hookturn.redact import workspace_key
 
     if not dry_run:
         try:
-            return workspace_key(state_folder(project))
+            return workspace_key(project_state(project))
         except OSError:
             # Without a state folder nothing can be compared between processes; records matter more.
             return os.urandom(32)

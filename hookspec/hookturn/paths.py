@@ -339,6 +339,16 @@ def project_hash(path: str | os.PathLike[str]) -> str:
     return sha256_hex(os.fsencode(os.path.normcase(os.path.realpath(path))))[:32]
 
 
+def project_state(project: str | os.PathLike[str]) -> str:
+    """Return a project's folder in the user's state folder (not made yet)."""
+    return os.path.join(state_folder(), "projects", project_hash(project))
+
+
+def project_output(folder: str | os.PathLike[str]) -> str:
+    """Return where hooks write for a folder that is no project, and so gets no ``.hookturn`` (not made yet)."""
+    return os.path.join(project_state(folder), "output")
+
+
 def hookturn_dir(project: str | os.PathLike[str]) -> Path:
     """Do what ``hookturn_folder`` does, and return the folder as a Path."""
     from pathlib import Path

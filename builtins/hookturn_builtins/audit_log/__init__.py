@@ -13,7 +13,7 @@ from time import monotonic
 from hookturn import Warn, hookimpl
 
 from ..places import place as located
-from ..places import project_key, state_folder
+from ..places import project_key
 
 EVERY = 1000
 """Records after which the trail is anchored although no session ended."""
@@ -274,7 +274,9 @@ class _Place:
 
 def second_trail(project: str) -> str:
     """Return where the records of a project go that its trail cannot take: in the user's state folder."""
-    return os.path.join(state_folder(project), "audit.jsonl")
+    from hookturn.paths import project_state
+
+    return os.path.join(project_state(project), "audit.jsonl")
 
 
 def plugin(config: Config | None = None) -> Any:

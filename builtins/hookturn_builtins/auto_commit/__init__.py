@@ -11,7 +11,7 @@ from typing import Literal
 
 from hookturn import Warn, hookimpl
 
-from ..places import in_project, session_name, state_folder
+from ..places import in_project, session_name
 from ..remembered import Remembered
 
 TYPE_CHECKING = False
@@ -283,9 +283,9 @@ def _env(ctx: Context) -> dict[str, str]:
 
 
 def _state(project: str) -> str:
-    from hookturn.paths import private_dir
+    from hookturn.paths import private_folder, project_state
 
-    return str(private_dir(state_folder(project)))
+    return private_folder(project_state(project))
 
 
 def _absolute(paths: Iterable[Any], cwd: str) -> list[str]:

@@ -102,10 +102,11 @@ def _sample() -> str:
 def _output_dir(project: str) -> Path:
     """Make the replay's own folder: in the project, or in the user's state folder where that cannot be written."""
     import os
+    from pathlib import Path
     from secrets import token_hex
     from time import strftime
 
-    from ..paths import hookturn_dir, private_dir, project_hash, state_root
+    from ..paths import hookturn_dir, private_dir, project_state
     from ..project.layers import project_root
 
     name = f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{token_hex(2)}"
@@ -113,7 +114,7 @@ def _output_dir(project: str) -> Path:
     try:
         base = hookturn_dir(root)
     except OSError as error:
-        base = state_root() / "projects" / project_hash(root)
+        base = Path(project_state(root))
         complain(f"{error}; the replay's records go to {base}")
         private_dir(base, base=base.parent.parent.parent if base.parent.parent.parent.is_dir() else None)
     return private_dir(base / "replay" / name, base=base)

@@ -123,10 +123,10 @@ def run_replay(args: Namespace) -> int:
 
 
 def _spool(assembled: Assembled) -> Spool:
+    from ..paths import project_state
     from ..runners.spool import Spool
-    from ..runners.webhook import default_state_dir
 
-    return Spool(default_state_dir(assembled.root))
+    return Spool(project_state(assembled.root))
 
 
 def _webhooks(assembled: Assembled) -> dict[str, Webhook]:

@@ -87,6 +87,7 @@ def assemble(
         RegistrationError: when one of the host's own plugins or timings is refused.
     """
     from ..engine.engine import Engine
+    from ..paths import project_output, project_state
     from ..platform import reading_for
     from .configured import ConfiguredHooks
     from .installed import InstalledPlugins
@@ -105,11 +106,11 @@ def assemble(
             agent=agent,
         )
         if "state_dir" not in options:
-            options["state_dir"] = None if dry_run else _state_of(survey.root)
+            options["state_dir"] = None if dry_run else project_state(survey.root)
         named = project_dir is not None and not agent  # a folder that somebody chose
         if not (named or dry_run or "output_dir" in options or is_project(survey.root)):
             # An agent may be started anywhere; nobody asked for files in their home folder.
-            options["output_dir"] = f"{_state_of(survey.root)}/output"
+            options["output_dir"] = project_output(survey.root)
         options.setdefault("max_continue", survey.setting("max_continue", 8))
         engine = Engine(
             plugins,
@@ -140,15 +141,6 @@ def assemble(
         if log:
             _log(survey.problems)
         return Assembled(engine, survey)
-
-
-def _state_of(root: str) -> str:
-    """Return the folder for a project's values and sessions."""
-    from os.path import join
-
-    from ..paths import project_hash, state_folder
-
-    return join(state_folder(), "projects", project_hash(root))
 
 
 def _permissions(survey: Survey, given: Any) -> Any:

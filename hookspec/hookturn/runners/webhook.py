@@ -387,7 +387,9 @@ class Webhook:
 
     def state_dir(self, ctx: Any) -> str:
         """Return the project's state folder."""
-        return self._state_dir or default_state_dir(ctx.project_dir)
+        from ..paths import project_state
+
+        return self._state_dir or project_state(ctx.project_dir)
 
     def courier(self, state_dir: str) -> Courier:
         """Return who delivers for this webhook."""
@@ -548,13 +550,6 @@ class Webhook:
             return None
         backoff = min(LONGEST_SPOOL_BACKOFF, SPOOL_BACKOFF * 2 ** min(tried - 1, 20))
         return max(failed.pause, uniform(0, backoff))  # noqa: S311 - jitter, no secret
-
-
-def default_state_dir(project_dir: str) -> str:
-    """Return a project's state folder of the user."""
-    from ..paths import project_hash, state_root
-
-    return os.path.join(state_root(), "projects", project_hash(project_dir))
 
 
 def retry_after(value: str) -> float:
