@@ -108,6 +108,11 @@ def test_an_answer_whose_pipe_a_hook_closed_is_a_refusal_by_exit_code(call, firs
     assert call(f"os.closerange({first}, 256)").returncode == 2
 
 
+def test_a_plugin_that_is_let_go_changes_no_exit_code(call):
+    dispose = "\n\n@hookimpl\ndef on_dispose():\n    os._exit(0)"
+    assert call(f"os.closerange(0, 256){dispose}").returncode == 2
+
+
 def test_all_that_hooks_print_arrives(call):
     done = call("sys.stderr.write('x' * 300_000); os.write(2, b'y' * 300_000); os.write(1, b'z' * 300_000)")
     assert denied(done)

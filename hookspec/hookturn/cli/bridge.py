@@ -107,10 +107,9 @@ def _answer_now(agent: str, options: dict[str, str]) -> int:
     _open_streams()
     put_back = own_stderr()
     try:
-        with hooks_at_work():
+        with hooks_at_work(), kept_alive():
             engines: list[Engine] = []
-            with kept_alive():
-                answer = _ask(agent, options, engines)
+            answer = _ask(agent, options, engines)
             code = answer.exit_code
             try:
                 hand_over(answer.stdout)  # before all that may fail or hang
