@@ -431,3 +431,24 @@ def test_a_trusted_guard_that_gets_a_mistake_denies(project):
     assert project.fire(command="rm x").decision is None
     project.config(BROKEN_GUARD)
     assert project.fire(command="rm x").decision == "deny"
+
+
+IMPOSSIBLE = {
+    "pattern": r'{command: "sh x\ud800/*.sh"}',
+    "home": r'{command: "~\ud800/x"}',
+    "option": r'{command: "awk -f~\ud800/x"}',
+    "variable": r'{command: "X=~\ud800; cd $X; sh *.sh"}',
+    "list": r'{command: ["~\ud800/x", "~\ud800/y", "--rc=~\ud800/*"]}',
+    "module": r'{module: "~\ud800/x.py"}',
+    "javascript": r'{javascript: "~\ud800/x.js"}',
+}
+
+
+@pytest.mark.parametrize("run", IMPOSSIBLE)
+def test_a_name_that_no_file_can_have_switches_no_other_hook_off(project, run):
+    """A project that nobody trusts must not keep the user's guard from being asked."""
+    project.user(guard("echo user >&2; exit 2"))
+    project.config(f"hooks:\n  - {{name: odd, timings: [pre_tool_execution], run: {IMPOSSIBLE[run]}}}\n")
+    assert project.fire(command="ls").reason == "user"
+    project.trust()
+    assert project.fire(command="ls").reason == "user"

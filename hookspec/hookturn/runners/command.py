@@ -12,7 +12,7 @@ from ..spec.markers import hookimpl
 from ..spec.timings import TIMINGS
 from .entry import Configured, Wrong
 from .outside import Outside
-from .programs import SHELL, find_program, find_script, looks_like_path, shebang
+from .programs import SHELL, can_be_path, expanded, find_program, find_script, looks_like_path, shebang
 from .threads import in_coroutine, on_thread
 from .wire import Ended, FailedToStart, NoAnswer, Wire, last_words, shown
 
@@ -113,7 +113,7 @@ def _argv_problems(entry: HookEntry, argv: list[str]) -> list[Wrong]:
 
 
 def _beside(entry: HookEntry, word: str) -> str:
-    return os.path.abspath(os.path.join(entry.base_dir, os.path.expanduser(word)))
+    return os.path.abspath(os.path.join(entry.base_dir, expanded(word)))
 
 
 def words_of(entry: HookEntry) -> str:
@@ -141,7 +141,7 @@ def files(entry: HookEntry, project: str) -> list[str]:
 
     def add(path: str, *, anyway: bool = False) -> None:
         path = os.path.abspath(path)
-        if path not in found and (anyway or _lies_in(path, root)):
+        if path not in found and (anyway or (can_be_path(path) and _lies_in(path, root))):
             found.append(path)
 
     def add_unnamed(words: list[str]) -> None:
@@ -166,7 +166,7 @@ def files(entry: HookEntry, project: str) -> list[str]:
             filled = _filled(word, values)
             for name in (name for text in filled for name in _names_in(text, before)):
                 for folder in folders:
-                    for path in _meant(folder, os.path.expanduser(name), root):
+                    for path in _meant(folder, expanded(name), root):
                         add(path, anyway=not os.path.isabs(name))
             if depth < _DEEPEST and any(c.isspace() for c in word):  # sh -c '...'
                 add_line(word, depth + 1)
@@ -314,8 +314,8 @@ def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
         names = [value[2]] if value is not None else _names_in(word, "") if before in ("cd", "pushd") else []
         for name in names:
             for base in bases:
-                folder = os.path.join(base, os.path.expanduser(name))
-                if "\0" not in folder and os.path.isdir(folder) and folder not in found:
+                folder = os.path.join(base, expanded(name))
+                if os.path.isdir(folder) and folder not in found:
                     found.append(folder)
     return found
 
@@ -334,6 +334,8 @@ def _meant(folder: str, name: str, root: str) -> list[str]:
     from fnmatch import fnmatchcase
 
     path = os.path.join(folder, name)
+    if not can_be_path(path):
+        return []
     meant = [path] if os.path.isfile(path) else []
     parts = name.split(os.sep)
     fixed = next((at for at, part in enumerate(parts) if any(c in part for c in "*?[")), len(parts))

@@ -9,7 +9,7 @@ import re
 
 from ..spec.errors import did_you_mean
 from .entry import Wrong
-from .programs import SHELL
+from .programs import SHELL, expanded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def missing(line: str, folders: Mapping[str, str], project: str) -> Iterator[Wro
         return
     at = find_script(words)
     if at and os.sep in words[at]:
-        script = os.path.join(project, os.path.expanduser(words[at]))
+        script = os.path.join(project, expanded(words[at]))
         if not os.path.isfile(script):
             yield Wrong(f"{script} does not exist", "Correct the path.", certain=False)
 

@@ -104,9 +104,11 @@ class HookEntry(Record):
         """The absolute path of a module's or script's file, or an empty string."""
         if self.kind not in ("module", "javascript"):
             return ""
-        from os.path import abspath, expanduser, join
+        from os.path import abspath, join
 
-        return abspath(join(self.base_dir, expanduser(self.run)))
+        from .programs import expanded
+
+        return abspath(join(self.base_dir, expanded(self.run)))
 
 
 class Configured:

@@ -40,7 +40,7 @@ def find_program(name: str, env: Mapping[str, str], base_dir: str) -> tuple[str,
         base_dir: the folder of the declaring file.
     """
     if os.sep in name:
-        path = os.path.join(base_dir, os.path.expanduser(name))
+        path = os.path.join(base_dir, expanded(name))
         return (path, "") if not (why := _not_executable(path)) else ("", why)
     why = f"there is no program {name!r} in PATH"
     for folder in (env.get("PATH") or os.defpath).split(os.pathsep):
@@ -98,9 +98,22 @@ def find_script(argv: Sequence[str]) -> int:
     return 0
 
 
+def can_be_path(text: str) -> bool:
+    """Tell whether any file may have this path: a NUL or half a surrogate pair, say, are in none."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def expanded(path: str) -> str:
+    """Return a path with the ``~`` at its beginning filled in; one that no file may have stays as it is."""
+    return os.path.expanduser(path) if can_be_path(path) else path
+
+
 def looks_like_path(word: str) -> bool:
     """Tell whether an argument may be meant as a file: it has a slash or a dot in it and is no option."""
-    return (os.sep in word or "." in word) and not word.startswith("-") and "\0" not in word
+    return (os.sep in word or "." in word) and not word.startswith("-") and can_be_path(word)
 
 
 def not_started(error: BaseException, program: str, cwd: str | None) -> str:
