@@ -57,10 +57,11 @@ def test_the_builtins_commands_are_in_the_help(plain):
 
 @pytest.fixture
 def nowhere(cli, tmp_path):
-    """The command in a folder that is no project."""
-    folder = tmp_path / "just a folder"
+    """The command in the user's home folder, which is no project."""
+    folder = tmp_path / "home folder"
     folder.mkdir()
     cli.project = folder
+    cli.env["HOME"] = str(folder)
     del cli.env["HOOKTURN_DISABLE_PLUGIN_AUTOLOAD"]
     return cli
 
@@ -71,7 +72,7 @@ def call(cli, session="s1"):
     assert cli("bridge", "claude-code", input=json.dumps(payload)).code == 0
 
 
-def test_a_call_in_a_folder_that_is_no_project_leaves_nothing_in_it(nowhere):
+def test_a_call_in_the_home_folder_leaves_nothing_in_it(nowhere):
     config = Path(nowhere.env["HOOKTURN_CONFIG_DIR"])
     config.mkdir(parents=True)
     (config / "hookturn.yaml").write_text("plugins: {session-summary: true}\n")
@@ -86,7 +87,7 @@ def test_a_call_in_a_folder_that_is_no_project_leaves_nothing_in_it(nowhere):
     assert list(nowhere.project.iterdir()) == []
 
 
-@pytest.mark.parametrize("why", ["git", "config", "own folder", "installed"])
+@pytest.mark.parametrize("why", ["git", "config", "own folder", "installed", "not the home folder"])
 def test_a_project_keeps_its_own_files(nowhere, why):
     if why == "git":
         (nowhere.project / ".git").mkdir()
@@ -94,7 +95,10 @@ def test_a_project_keeps_its_own_files(nowhere, why):
         nowhere.write("hookturn.yaml", "{}\n")
     elif why == "own folder":
         (nowhere.project / ".hookturn").mkdir()
+    elif why == "not the home folder":
+        del nowhere.env["HOME"]
     else:
+        nowhere.env["TMPDIR"] = nowhere.env.pop("HOME")
         assert nowhere("install", "claude-code", "--yes").code == 0
     call(nowhere)
     assert (nowhere.project / ".hookturn" / "stats.sqlite").exists()

@@ -114,14 +114,17 @@ def project_root(
 def is_project(root: str) -> bool:
     """Tell whether a ``project_root`` is a project's, and not just the folder where somebody happens to be.
 
-    It is one with a hookturn configuration, ``.git``, or a ``.hookturn`` of its own, or where an agent was installed.
+    The home folder, the system's temporary ones and ``/`` are none without a hookturn configuration, ``.git`` or a
+    ``.hookturn`` of their own, and without an agent that was installed there.
     """
     import os
 
     from . import installations
 
+    nobodys = (os.path.expanduser("~"), os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", os.sep)  # noqa: S108
     return (
-        _is_root(root)
+        os.path.realpath(root) not in {os.path.realpath(folder) for folder in nobodys if folder}
+        or _is_root(root)
         or os.path.isdir(os.path.join(root, ".hookturn"))
         or any(item.project == os.path.realpath(root) for item in installations.known())
     )
