@@ -113,6 +113,19 @@ def test_a_plugin_that_is_let_go_changes_no_exit_code(call):
     assert call(f"os.closerange(0, 256){dispose}").returncode == 2
 
 
+@pytest.mark.parametrize("last", [4, 5, 6, 7])
+def test_no_file_that_takes_the_number_of_a_closed_pipe_is_written_to(call, tmp_path, last):
+    statements = (
+        f"os.closerange(3, {last}); "
+        "[os.open(f'taken{n}', os.O_RDWR | os.O_CREAT) for n in range(5)]; "
+        "sys.stderr.write('said'); os.write(2, b'said'); time.sleep(0.1)"
+    )
+    call(statements)
+    assert {file.name: file.read_bytes() for file in tmp_path.glob("taken*")} == {
+        f"taken{number}": b"" for number in range(5)
+    }
+
+
 def test_all_that_hooks_print_arrives(call):
     done = call("sys.stderr.write('x' * 300_000); os.write(2, b'y' * 300_000); os.write(1, b'z' * 300_000)")
     assert denied(done)

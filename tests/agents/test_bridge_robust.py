@@ -112,6 +112,12 @@ def test_an_unreadable_payload_passes_where_nothing_fails_closed(opened, kind):
     assert answer.stderr.startswith("hookturn: ")
 
 
+def test_a_number_that_is_too_long_is_named_as_the_cause(opened):
+    answer = opened(UNREADABLE["a huge number"])
+    assert "integer string conversion" in answer.stderr
+    assert "Error" not in answer.stderr
+
+
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_an_unreadable_payload_is_refused_where_something_fails_closed(closed, kind):
     answer = closed(UNREADABLE[kind])
