@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -86,6 +87,23 @@ def test_what_a_hook_leaves_running_does_not_keep_the_agent_waiting(call, statem
 
 def test_a_child_that_comes_back_answers_nothing(call):
     assert denied(call(f"pid = os.fork(); {NOTE % 'pid or os.getpid()'}"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("then", ["None", "1 / 0"])
+def test_a_child_that_comes_back_ends(call, tmp_path, then):
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    held = "held = os.open('held', os.O_RDWR | os.O_CREAT); import fcntl; fcntl.flock(held, fcntl.LOCK_EX)"
+    assert denied(call(f"{held}; pid = os.fork(); {NOTE % 'pid or os.getpid()'}; {then}"))
+    until = time.monotonic() + 100
+    with open(tmp_path / "held") as file:
+        while True:  # the child holds it, too, until it is gone
+            try:
+                return flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                assert time.monotonic() < until, "it is still there"
+                time.sleep(0.02)
 
 
 @pytest.mark.parametrize(
