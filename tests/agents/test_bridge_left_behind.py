@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,6 +89,23 @@ def test_a_child_that_comes_back_answers_nothing(call):
     assert denied(call(f"pid = os.fork(); {NOTE % 'pid or os.getpid()'}"))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("then", ["None", "1 / 0"])
+def test_a_child_that_comes_back_ends(call, tmp_path, then):
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    held = "held = os.open('held', os.O_RDWR | os.O_CREAT); import fcntl; fcntl.flock(held, fcntl.LOCK_EX)"
+    assert denied(call(f"{held}; pid = os.fork(); {NOTE % 'pid or os.getpid()'}; {then}"))
+    until = time.monotonic() + 100
+    with open(tmp_path / "held") as file:
+        while True:  # the child holds it, too, until it is gone
+            try:
+                return flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                assert time.monotonic() < until, "it is still there"
+                time.sleep(0.02)
+
+
 @pytest.mark.parametrize(
     "statements",
     [
@@ -111,6 +129,19 @@ def test_an_answer_whose_pipe_a_hook_closed_is_a_refusal_by_exit_code(call, firs
 def test_a_plugin_that_is_let_go_changes_no_exit_code(call):
     dispose = "\n\n@hookimpl\ndef on_dispose():\n    os._exit(0)"
     assert call(f"os.closerange(0, 256){dispose}").returncode == 2
+
+
+@pytest.mark.parametrize("last", [4, 5, 6, 7])
+def test_no_file_that_takes_the_number_of_a_closed_pipe_is_written_to(call, tmp_path, last):
+    statements = (
+        f"os.closerange(3, {last}); "
+        "[os.open(f'taken{n}', os.O_RDWR | os.O_CREAT) for n in range(5)]; "
+        "sys.stderr.write('said'); os.write(2, b'said'); time.sleep(0.1)"
+    )
+    call(statements)
+    assert {file.name: file.read_bytes() for file in tmp_path.glob("taken*")} == {
+        f"taken{number}": b"" for number in range(5)
+    }
 
 
 def test_all_that_hooks_print_arrives(call):

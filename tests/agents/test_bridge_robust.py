@@ -112,6 +112,12 @@ def test_an_unreadable_payload_passes_where_nothing_fails_closed(opened, kind):
     assert answer.stderr.startswith("hookturn: ")
 
 
+def test_a_number_that_is_too_long_is_named_as_the_cause(opened):
+    answer = opened(UNREADABLE["a huge number"])
+    assert "integer string conversion" in answer.stderr
+    assert "Error" not in answer.stderr
+
+
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_an_unreadable_payload_is_refused_where_something_fails_closed(closed, kind):
     answer = closed(UNREADABLE[kind])
@@ -311,6 +317,21 @@ def test_a_memory_folder_that_cannot_be_written_changes_no_answer(tmp_path):
     caller = Caller(tmp_path, plugin(answer=Deny("no")))
     assert denies(caller(PRE))
     assert caller(b"").stdout == b""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+@pytest.mark.parametrize(
+    "which", ["memory/*.json", "memory/*/claude-code/PreToolUse", "state/open/claude-code.json"]
+)
+def test_nobody_waits_for_a_fifo_in_the_place_of_a_file(tmp_path, which):
+    caller = Caller(tmp_path, plugin(answer=Deny("no")))
+    caller(PAYLOADS["SessionStart"])
+    caller(PRE)
+    (path,) = tmp_path.glob(which)
+    path.unlink()
+    os.mkfifo(path)
+    caller(PAYLOADS["SessionStart"], timeout=100)
+    assert denies(caller({**PRE, "tool_use_id": "toolu_2"}, timeout=100))
 
 
 def test_a_damaged_session_state_is_put_aside(tmp_path):

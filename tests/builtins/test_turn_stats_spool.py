@@ -26,12 +26,14 @@ def call(project: Path, number: int, session: str = "s") -> None:
         )  # fmt: skip
 
 
-def complete(project: Path) -> None:
+def complete(project: Path) -> list[str]:
+    """Do what the last call of a turn does; returns what the user is told."""
     with Engine(project_dir=project) as engine:
         engine.register(plugin(), "turn-stats", layer="builtin")
-        engine.fire(
-            events.TurnComplete(session_id="s", turn=1, duration=9.0, usage={"input_tokens": 3}, time=2000.0)
+        event = events.TurnComplete(
+            session_id="s", turn=1, duration=9.0, usage={"input_tokens": 3}, time=2000.0
         )
+        return [str(warning) for warning in engine.fire(event).warnings]
 
 
 def file_of(project: Path) -> Path:
@@ -127,3 +129,11 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert calls(tmp_path) == 1
     call(tmp_path, 2)
     assert (calls(tmp_path), mine.read_text()) == (2, "mine")
+
+
+def test_what_cannot_be_removed_costs_nothing(tmp_path: Path) -> None:
+    for number in range(3):
+        call(tmp_path, number)
+    (file_of(tmp_path).parent / "stats.sqlite.waiting-1").mkdir()
+    assert [complete(tmp_path), complete(tmp_path)] == [[], []]
+    assert calls(tmp_path) == 3

@@ -477,9 +477,10 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     text = text.strip()
     try:
         data, end = read(text, strict=False)
-    except ValueError as error:  # a JSONDecodeError
-        about: Any = error
-        raise Malformed(f"it is not JSON: {about.msg} at {about.pos:,}") from None
+    except ValueError as error:
+        place: Any = getattr(error, "pos", None)  # None: a number has more digits than Python reads
+        where = "" if place is None else f" at {place:,}"
+        raise Malformed(f"it is not JSON: {getattr(error, 'msg', error)}{where}") from None
     if end < len(text):
         notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
     if not isinstance(data, dict):

@@ -245,7 +245,7 @@ def complain(memory: str | PathLike[str], place: Place, event: str, cause: str) 
 
 def _content(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
+        with open(open_private(path), "rb") as file:
             return file.read()
     except OSError:
         return None

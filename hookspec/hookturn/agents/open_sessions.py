@@ -117,13 +117,13 @@ def _known(folder: str | PathLike[str]) -> set[str]:
     import json
     import os
 
-    from ..paths import safe_component
+    from ..paths import open_private, safe_component
 
     known: set[str] = set()
     area = os.path.join(folder, _AREA)
     for name in os.listdir(area) if os.path.isdir(area) else ():
         try:
-            with open(os.path.join(area, name), "rb") as file:
+            with open(open_private(os.path.join(area, name)), "rb") as file:
                 known.update(map(safe_component, json.loads(file.read()) if name.endswith(".json") else ()))
         except (OSError, ValueError, RecursionError, TypeError):  # damaged: its owner sees to that
             continue

@@ -53,6 +53,7 @@ def own_stderr() -> Callable[[], None]:
     from threading import Thread
 
     from ..paths import write_all
+    from .output import opened
 
     try:
         mode = os.fstat(2).st_mode
@@ -62,14 +63,19 @@ def own_stderr() -> Callable[[], None]:
         source, sink = os.pipe()
         os.dup2(sink, 2)
         os.close(sink)
+        files = {fd: opened(fd) for fd in (real, source)}
     except OSError:  # no descriptor is left: as it is, then
         return lambda: None
 
+    def ours(fd: int) -> bool:
+        return opened(fd) == files[fd]
+
     def pass_on() -> None:
         with suppress(OSError):  # a hook closed what is not its own
-            while part := os.read(source, 65_536):
+            while ours(source) and (part := os.read(source, 65_536)):
                 with suppress(OSError):  # nobody reads it any more; hooks must not wait for that
-                    write_all(real, part)
+                    if ours(real):
+                        write_all(real, part)
 
     thread = Thread(target=pass_on, daemon=True, name="stderr")
     thread.start()
@@ -78,14 +84,13 @@ def own_stderr() -> Callable[[], None]:
         with suppress(OSError, ValueError):
             if sys.stderr is not None:
                 sys.stderr.flush()
-            os.dup2(real, 2)
+            if ours(real):
+                os.dup2(real, 2)
             thread.join(LAST_WORDS)
 
-    os.register_at_fork(after_in_child=lambda: _let_go_of(real))
+    def let_go() -> None:
+        if ours(real):
+            os.close(real)
+
+    os.register_at_fork(after_in_child=let_go)
     return put_back
-
-
-def _let_go_of(fd: int) -> None:
-    """Close a descriptor in a child, if it is still there."""
-    with suppress(OSError):
-        os.close(fd)

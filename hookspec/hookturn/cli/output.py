@@ -75,10 +75,29 @@ def complain(text: str) -> None:
     _tell("".join(f"{clean(line)}\n" for line in lines))
 
 
+def opened(fd: int) -> tuple[int, int] | None:
+    """Return what a descriptor is, to tell whether it still is: a hook may have closed it, and the next file that is
+    opened, the audit trail's say, takes its number. None for a closed one.
+    """
+    import os
+
+    try:
+        found = os.fstat(fd)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def hand_over(answer: bytes) -> None:
-    """Write another program's answer to standard output, as it is."""
+    """Write another program's answer to standard output, as it is.
+
+    Raises:
+        OSError: when that is closed, or is another file by now.
+    """
     out = _stdout()
     if answer and out is not None:
+        if out is _own_out and _own_file is not None and opened(out.fileno()) != _own_file:
+            raise OSError("its descriptor is another file's")
         out.flush()
         out.buffer.write(answer)
         out.flush()
@@ -281,6 +300,7 @@ class _Escaping(TextIOBase):
 _own_out: Any = None  # while hooks are at work: the real standard output, which only this module writes to
 _own_err: Any = None  # and the real standard error
 _moved = -1  # and the descriptor of the real standard output, where 1 is ours
+_own_file: Any = None  # what the real standard output's descriptor is: see ``opened``
 
 
 def _stdout() -> Any:
@@ -300,7 +320,7 @@ def hooks_at_work() -> Iterator[None]:
     """
     import os
 
-    global _own_out, _own_err, _moved
+    global _own_out, _own_err, _own_file, _moved
     # Read when loguru is imported, at a hook's first message. Its tracebacks would show the values of variables.
     os.environ.setdefault("LOGURU_DIAGNOSE", "NO")
     os.environ.setdefault("LOGURU_BACKTRACE", "NO")
@@ -309,18 +329,20 @@ def hooks_at_work() -> Iterator[None]:
     _watch_forks()
     _moved = -1 if copy is None else copy.fileno()
     _own_out, _own_err = copy or sys.stdout, sys.stderr
+    _own_file = opened(copy.fileno()) if copy is not None else None
     sys.stdout = sys.stderr = theirs = _Escaping(sys.stderr)
     try:
         yield
     finally:
         theirs.flush()  # a hook may have put something else, or None, in its place
         sys.stdout, sys.stderr = before
-        _own_out, _own_err, _moved = None, None, -1
+        file, _own_out, _own_err, _own_file, _moved = _own_file, None, None, None, -1
         if copy is not None:
             with suppress(OSError, ValueError):  # a hook may have closed what it did not open
                 before[0].flush()  # what hooks wrote to sys.__stdout__ goes to standard error, too
-                os.dup2(copy.fileno(), 1)
-                copy.close()
+                if opened(copy.fileno()) == file:
+                    os.dup2(copy.fileno(), 1)
+                    copy.close()
 
 
 @cache

@@ -157,6 +157,7 @@ class Ride:
 
     def _hooks(self, number: int, move: tuple[Callable[[], Any], float] | None) -> None:
         """Call hook after hook until the fire ends, or the time of one is over."""
+        me = os.getpid()
         while move is not None:
             value: Any = None
             error: BaseException | None = None
@@ -164,6 +165,10 @@ class Ride:
                 value = self._context.copy().run(move[0])
             except BaseException as problem:  # as above
                 error = thrown(problem)
+            if (
+                os.getpid() != me
+            ):  # the hook forked, and its child came back: whoever waits for it is elsewhere
+                os._exit(0)
             with self._guard:
                 if number != self._thread:
                     return  # too late: the fire goes on elsewhere

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from threading import Lock, RLock
 
-from ..paths import TRIES, FileLock, private_folder, safe_component, write_private
+from ..paths import TRIES, FileLock, open_private, private_folder, safe_component, write_private
 from ..quick import dumps, loads
 from .history import apply
 
@@ -197,7 +197,7 @@ class FileValues:
 
     def _load(self) -> dict[str, Any]:
         try:
-            with open(self.path, "rb") as file:
+            with open(open_private(self.path, base=self._base), "rb") as file:
                 values = loads(file.read())
         except FileNotFoundError:
             return {}
