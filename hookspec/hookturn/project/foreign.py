@@ -225,9 +225,7 @@ def read_file(
     return ForeignFile(place, document, list(_alone(reading.entries, document, problems)), why)
 
 
-def _alone(
-    entries: Iterable[HookEntry], document: Document, problems: list[Problem]
-) -> Iterator[HookEntry]:
+def _alone(entries: Iterable[HookEntry], document: Document, problems: list[Problem]) -> Iterator[HookEntry]:
     """Yield entries but those that would be trusted under another's name."""
     keys = set()
     for entry in entries:
