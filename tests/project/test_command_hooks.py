@@ -421,6 +421,21 @@ hooks:
 """
 
 
+@pytest.mark.parametrize(
+    "line", ["guard: yes", 'guard: "true"', "gaurd: true", "Guard: on", "on_failure: Deny", "on_failures: deny"]
+)
+def test_a_mistake_in_the_very_line_that_makes_a_guard_denies(project, line):
+    project.user(guard("echo no >&2; exit 2", line))
+    out = project.fire(command="ls")
+    assert out.decision == "deny" and "cannot be read and fails closed" in out.reason
+
+
+@pytest.mark.parametrize("line", ["guard: no", 'guard: "false"', "on_failure: Ignore", "colour: red"])
+def test_a_mistake_in_what_is_no_guard_denies_nothing(project, line):
+    project.user(guard("echo no >&2; exit 2", line))
+    assert project.fire(command="ls").decision is None
+
+
 def test_a_guard_of_the_users_with_a_mistake_denies(project):
     """A guard that is not in force must be loud; here one of its timings can stop nothing."""
     project.user(BROKEN_GUARD)
