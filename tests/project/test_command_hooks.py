@@ -171,6 +171,14 @@ def test_a_pattern_that_means_too_many_files_is_never_run(scripted, monkeypatch)
     assert not (scripted.folder / "ran").exists()
 
 
+def test_a_line_that_may_mean_too_much_is_never_run(scripted, monkeypatch):
+    monkeypatch.setattr("hookturn.runners.command._MOST_LOOKED_AT", 50)
+    scripted.config(guard("touch ran; true " + "a " * 50, "guard: true"))
+    scripted.trust()
+    assert scripted.fire(command="ls").decision == "deny"
+    assert not (scripted.folder / "ran").exists()
+
+
 def test_a_projects_own_name_is_no_pattern(project, tmp_path):
     project = type(project)(tmp_path / "a [b] *")
     project.write("hooks/own.sh", "x")
@@ -422,7 +430,8 @@ hooks:
 
 
 @pytest.mark.parametrize(
-    "line", ["guard: yes", 'guard: "true"', "gaurd: true", "Guard: on", "on_failure: Deny", "on_failures: deny"]
+    "line",
+    ["guard: yes", 'guard: "true"', "gaurd: true", "Guard: on", "on_failure: Deny", "on_failures: deny"],
 )
 def test_a_mistake_in_the_very_line_that_makes_a_guard_denies(project, line):
     project.user(guard("echo no >&2; exit 2", line))

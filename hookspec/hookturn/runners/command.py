@@ -138,15 +138,25 @@ def files(entry: HookEntry, project: str) -> list[str]:
     """
     root = os.path.realpath(project)
     found: list[str] = []
+    looked_at: list[str] = []
 
     def add(path: str, *, anyway: bool = False) -> None:
         path = os.path.abspath(path)
         if path not in found and (anyway or (can_be_path(path) and _lies_in(path, root))):
             found.append(path)
 
+    def too_many(folders: list[str]) -> bool:
+        looked_at.extend(folders)
+        if len(looked_at) <= _MOST_LOOKED_AT:
+            return False
+        add(os.path.join(project, "*"), anyway=True)  # no file: what nobody knows is never run
+        return True
+
     def add_unnamed(words: list[str], folders: list[str]) -> None:
         for before, word in zip(["", *words], words, strict=False):
             names = [*_UNNAMED.get(os.path.basename(word), ()), *_modules(before, word)]
+            if too_many(folders):
+                return
             for path in (os.path.join(folder, name) for folder in folders for name in names):
                 if os.path.isfile(path):
                     add(path)
@@ -161,6 +171,8 @@ def files(entry: HookEntry, project: str) -> list[str]:
                 continue
             filled = _filled(word, values)
             for name in (name for text in filled for name in _names_in(text, before)):
+                if too_many(folders):
+                    return
                 for folder in folders:
                     for path in _meant(folder, expanded(name), root):
                         add(path, anyway=not os.path.isabs(name))
@@ -260,7 +272,7 @@ _MOST_MATCHES = 1000
 """Files that one pattern may mean; a hook with a pattern that means more is never run."""
 
 _MOST_LOOKED_AT = 20_000
-"""Names of files that are compared with one pattern."""
+"""Names of files that are compared with one pattern, and places where files of one line are looked for."""
 
 _BEHIND_FOLDER = r"(?:[)}`]|\$\w+)/+([^`$]+)$"
 _ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.+)"
