@@ -486,7 +486,11 @@ def _unread(
     model: Model, path: Path, data: dict[str, Any], known: Mapping[str, Timing], problems: list[Problem]
 ) -> None:
     """Remember an entry with mistakes that is to be a guard, or says that its failure denies."""
-    if not any(_closes(key, value) for key, value in data.items()) or data.get("enabled") is False or data.get("mode") == MODES[1]:
+    if (
+        not any(_closes(key, value) for key, value in data.items())
+        or data.get("enabled") is False
+        or data.get("mode") == MODES[1]
+    ):
         return
     errors = [problem for problem in problems if problem.severity == "error"]
     line, _ = model.document.at(path)
