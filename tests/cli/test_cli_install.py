@@ -269,3 +269,35 @@ def test_machine_paths_that_git_would_commit_are_told(cli, place):
     assert "git does not ignore" not in cli("install", "claude-code", "--dry-run", "--user").out
     cli.write(".gitignore", ".claude/\n")
     assert "git does not ignore" not in cli("install", "claude-code", "--dry-run").out
+
+
+def test_nothing_that_a_repositorys_own_configuration_names_runs(cli, place):
+    import shutil
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+    (cli.project / ".git").rmdir()
+
+    def git(*words):
+        done = subprocess.run(["git", *words], cwd=cli.project, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    (cli.project / ".gitignore").write_text("x")
+    git("add", ".gitignore")
+    git("update-index", "--skip-worktree", ".gitignore")
+    blob = git("rev-parse", ":.gitignore")
+    (cli.project / ".git/objects" / blob[:2] / blob[2:]).unlink()  # as in a partial clone
+    (cli.project / ".gitignore").unlink()
+    ran = cli.project / "ran"
+    for name, value in {
+        "remote.origin.url": f"ext::sh -c touch% '{str(ran).replace(' ', '% ')}'",
+        "remote.origin.promisor": "true",
+        "protocol.ext.allow": "always",
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "core.fsmonitor": "touch ran",
+    }.items():
+        git("config", name, value)
+    assert "git does not ignore" in cli("install", "claude-code", "--dry-run").out
+    assert not ran.exists()

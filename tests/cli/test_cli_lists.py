@@ -219,6 +219,19 @@ def test_the_user_of_an_agent_is_told_once_a_session(guarding):
     assert call("two", 2) == ""
 
 
+def test_the_user_of_an_agent_is_told_once_in_an_answer(guarding):
+    import json
+
+    cli = guarding("{wrod: push, required: true}")
+    cli("trust", "--yes")
+    payload = {"hook_event_name": "PreToolUse", "session_id": "one", "cwd": str(cli.project)}
+    payload.update(tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="t1")
+    answer = json.loads(cli("bridge", "claude-code", input=json.dumps(payload)).out)
+    lines = answer["systemMessage"].splitlines()
+    assert [line for line in lines if line.startswith("the plugin guarding is required")] == lines[:1]
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
 def test_a_required_plugin_with_wrong_settings_refuses(guarding):
     cli = guarding("{wrod: push, required: true}")
     cli("trust", "--yes")

@@ -390,3 +390,25 @@ def test_a_folder_that_is_not_there(tmp_path):
     assembled = room.assemble(tmp_path / "nosuch", log=False)
     assert assembled.root == str(tmp_path / "nosuch")
     assert assembled.problems == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("permissions: {denny: [bash]}\n", "unknown key 'denny' (did you mean 'deny'?)"),
+        ("hooks: [{name: a\n", "not YAML"),
+        ("hook: []\n", "unknown key 'hook'"),
+    ],
+)
+def test_the_user_of_an_agent_is_told_of_mistakes_in_the_own_configuration(project, text, told):
+    project.config("permissions: {denny: [bash]}\n")  # a project's are not the user's to hear of
+    path = project.user(text)
+    (notice,) = project.assemble().engine.notices
+    assert notice.startswith(str(path)) and told in notice
+
+
+def test_many_mistakes_are_told_in_short(project):
+    project.user("".join(f"x{number}: 1\n" for number in range(9)))
+    notices = project.assemble().engine.notices
+    assert len(notices) == 4
+    assert notices[3] == "6 other mistakes: see `hookturn check`."

@@ -113,7 +113,27 @@ def test_what_would_run_is_shown(scripted):
         ("python3 --rcfile=guard.py", ["guard.py"]),
         ("awk -fhooks/own.sh", ["hooks/own.sh"]),
         ("[python3, --rcfile=hooks/own.sh, -fguard.py]", ["hooks/own.sh", "guard.py"]),
-        ("python3 -mchecks.one", ["checks/one.py"]),
+        ("python3 -mchecks.one", ["checks/__init__.py", "checks/one.py"]),
+        ("python3 -Im checks.one", ["checks/__init__.py", "checks/one.py"]),
+        ("python3 ./app", ["app/__main__.py"]),
+        ("cd sub && make", ["Makefile", "sub/Makefile"]),
+        ("make -C sub", ["Makefile", "sub/Makefile"]),
+        ("[make, -Csub]", ["Makefile", "sub/Makefile"]),
+        ("npm --prefix=sub run x", ["package.json", "sub/package.json"]),
+        ("cd -P -- hooks && sh own.sh", ["hooks/own.sh"]),
+        ("cd checks && cd ../hooks && sh own.sh", ["hooks/own.sh"]),
+        ("H=.; cd $H/hooks; ./own.sh", ["hooks/own.sh"]),
+        ("PATH=hooks:$PATH own.sh", ["hooks/own.sh"]),
+        ("H=hooks; sh -c 'sh $H/own.sh'", ["hooks/own.sh"]),
+        ("cd hooks; sh -c './own.sh --fast'", ["hooks/own.sh"]),
+        ("sh ${H:-hooks}/own.sh", ["hooks/own.sh"]),
+        ("sh ${H:=hooks/own.sh}", ["hooks/own.sh"]),
+        ("eval '`cat hooks/own.sh`'", ["hooks/own.sh"]),
+        ("sh hooks/[^a]wn.sh", ["hooks/own.sh"]),
+        ("sh hooks/[[:alpha:]]wn.sh", ["hooks/own.sh"]),
+        (r"# don't\n(cd hooks;sh own.sh);", ["hooks/own.sh"]),
+        (r"sh hoo\\\nks/own.sh", ["hooks/own.sh"]),
+        ("bash $'hooks/own.sh'", ["hooks/own.sh"]),
         ("X=hooks/own.sh; sh $X", ["hooks/own.sh"]),
         ("X=own D=hooks; sh ${D}/$X.sh", ["hooks/own.sh"]),
         ("X=hooks/own; Y=$X; sh $Y.sh", ["hooks/own.sh"]),
@@ -125,7 +145,7 @@ def test_what_would_run_is_shown(scripted):
         ("npm run -s hook", ["package.json"]),
         ("[make, -s, hook]", ["Makefile"]),
         ("[python3, -m, guard]", ["guard.py"]),
-        ("python3 -m checks.one", ["checks/one.py"]),
+        ("python3 -m checks.one", ["checks/__init__.py", "checks/one.py"]),
         ("python3 -m checks", ["checks/__init__.py"]),
         ("hooks/own.sh | python3 'hooks/no_force.py';cat < rules.json", ["hooks/own.sh", "hooks/no_force.py", "rules.json"]),
         ("'it is an \"open quote in rules.json'", ["rules.json"]),
@@ -133,6 +153,7 @@ def test_what_would_run_is_shown(scripted):
 )  # fmt: skip
 def test_which_files_trust_covers(scripted, run, files):
     others = ("package.json", "Makefile", "guard.py", "checks/__init__.py", "checks/one.py")
+    others += ("sub/package.json", "sub/Makefile", "app/__main__.py")
     for name in ("rules.json", "hooks/own.sh", "x=rules.json", *others):
         scripted.write(name, "x")
     scripted.config(guard(run if run[0] in "['" and run[-1] in "]'" else f'"{run}"'))
@@ -145,6 +166,14 @@ def test_a_pattern_that_means_too_many_files_is_never_run(scripted, monkeypatch)
     for number in range(6):
         scripted.write(f"many/{number}.sh", "touch ran")
     scripted.config(guard("cat many/*.sh | sh", "guard: true"))
+    scripted.trust()
+    assert scripted.fire(command="ls").decision == "deny"
+    assert not (scripted.folder / "ran").exists()
+
+
+def test_a_line_that_may_mean_too_much_is_never_run(scripted, monkeypatch):
+    monkeypatch.setattr("hookturn.runners.command._MOST_LOOKED_AT", 50)
+    scripted.config(guard("touch ran; true " + "a " * 50, "guard: true"))
     scripted.trust()
     assert scripted.fire(command="ls").decision == "deny"
     assert not (scripted.folder / "ran").exists()
@@ -398,6 +427,22 @@ hooks:
   timings: [pre_tool_execution]
   run: {answer: {warn: careful}}
 """
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["guard: yes", 'guard: "true"', "gaurd: true", "Guard: on", "on_failure: Deny", "on_failures: deny"],
+)
+def test_a_mistake_in_the_very_line_that_makes_a_guard_denies(project, line):
+    project.user(guard("echo no >&2; exit 2", line))
+    out = project.fire(command="ls")
+    assert out.decision == "deny" and "cannot be read and fails closed" in out.reason
+
+
+@pytest.mark.parametrize("line", ["guard: no", 'guard: "false"', "on_failure: Ignore", "colour: red"])
+def test_a_mistake_in_what_is_no_guard_denies_nothing(project, line):
+    project.user(guard("echo no >&2; exit 2", line))
+    assert project.fire(command="ls").decision is None
 
 
 def test_a_guard_of_the_users_with_a_mistake_denies(project):

@@ -280,3 +280,23 @@ def test_entries_whose_names_meet_are_trusted_apart():
 
     assert key("hooks", "b:c") != key("hooks", "c")
     assert key("hooks", 0, "x") == key("hooks", 1, "x")
+
+
+def test_an_entry_cannot_take_the_name_of_a_trusted_one(project, demo, states, monkeypatch):
+    """``[[webhooks]]`` whose name is that of a hook is called ``NAME (webhook)``, as another may be."""
+    monkeypatch.setattr(foreign, "DIALECTS", {"atomcode": "hookturn.agents.atomcode.config"})
+
+    def webhook(name, host):
+        return f'[[webhooks]]\nname = "{name}"\nurl = "https://{host}/"\ntrigger = "pre_tool"\n'
+
+    old = '[[hooks]]\nname = "x"\ntrigger = "pre_tool"\nscript = "true"\nenabled = false\n'
+    old += webhook("x", "ours.example")
+    project.write(".atomcode/hooks/hooks.toml", old)
+    project.trust()
+    assert states(project.assemble())["x (webhook)"] == "loaded"
+    project.write(".atomcode/hooks/hooks.toml", old + webhook("x (webhook)", "theirs.example"))
+    assembled = project.assemble()
+    rows = [(row.source, row.state) for row in assembled.plugins if row.name.endswith("x (webhook)")]
+    assert rows == [(".atomcode/hooks/hooks.toml:6", "loaded")]
+    assert ".atomcode/hooks/hooks.toml:10" in str(assembled.problems[-1])
+    assert "'x (webhook)' stands before it. Give one of them another name" in str(assembled.problems[-1])

@@ -80,6 +80,7 @@ def fit(row: Row, said: Said, agent: str, closed: Closed, later: Callable[[str],
         for text in said.inject:
             later(text)
         said.inject = []
+    said.warnings = list(dict.fromkeys(said.warnings))  # a guard of two timings says it at each
     if said.warnings and "warn" not in can:
         said.lost += said.warnings
         said.warnings = []

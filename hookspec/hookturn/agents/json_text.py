@@ -145,7 +145,8 @@ def spread(text: str) -> str:
         return text
     import json
 
-    lines = _spread(line, nodes(line), 0) + text[len(text.rstrip()) :]
+    after = text[len(text.rstrip()) :]
+    lines = _spread(line, nodes(line), 0).replace("\n", "\r\n" if "\r\n" in after else "\n") + after
     same = json.loads(line, object_pairs_hook=list) == json.loads(lines, object_pairs_hook=list)
     return lines if same else text  # a key that stands twice would be lost
 

@@ -156,12 +156,13 @@ def _shared(project: str, paths: list[str]) -> list[str]:
     git = which("git")
     if git is None or not paths:
         return []
+    env = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
     told = []
     for path in paths:
-        # Nothing that the repository's own configuration names is to run.
+        # Nothing that the repository's own configuration names is to run: no monitor, no remote that lacks a file.
         words = [git, "-C", project, "-c", "core.fsmonitor=false", "check-ignore", "-q", "--", path]
         try:
-            done = run(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=10, check=False)  # noqa: S603
+            done = run(words, env=env, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=10, check=False)  # noqa: S603
         except (OSError, TimeoutExpired):
             return []
         if done.returncode == 1:  # in a repository, and not ignored

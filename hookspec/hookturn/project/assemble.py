@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Assembled", "Pending", "Row", "Survey", "assemble"]
 
 
+MOST_TOLD = 3
+"""Mistakes in the configuration that the user of an agent is told one by one."""
+
+
 class Assembled:
     """A project's engine, and what became of all that was to be in it.
 
@@ -120,6 +124,7 @@ def assemble(
             dry_run=dry_run,
             **options,
         )
+        engine.notices += _mistakes(survey)
         for record in engine.plugins:
             survey.rows.append(
                 Row(
@@ -141,6 +146,15 @@ def assemble(
         if log:
             _log(survey.problems)
         return Assembled(engine, survey)
+
+
+def _mistakes(survey: Survey) -> list[str]:
+    """Return what is wrong in the user's own and the managed configuration, so that something in it is not in force."""
+    files = [layer.label for layer in survey.layers if layer.name in ("managed", "user")]
+    found = [str(item) for item in survey.problems if item.severity == "error" and item.file in files]
+    if len(found) > MOST_TOLD:
+        found[MOST_TOLD:] = [f"{len(found) - MOST_TOLD} other mistakes: see `hookturn check`."]
+    return found
 
 
 def _permissions(survey: Survey, given: Any) -> Any:

@@ -12,7 +12,7 @@ from .trust import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from ..agents.dialect import Dialect, HookFile
@@ -222,7 +222,22 @@ def read_file(
     if why and reading.entries:
         cause = f"its hooks are ignored, for the file is not safe from others: {why}"
         problems.append(Problem(place.label, 0, 0, "", cause, "Make it its owner's alone."))
-    return ForeignFile(place, document, reading.entries, why)
+    return ForeignFile(place, document, list(_alone(reading.entries, document, problems)), why)
+
+
+def _alone(entries: Iterable[HookEntry], document: Document, problems: list[Problem]) -> Iterator[HookEntry]:
+    """Yield entries but those that would be trusted under another's name."""
+    keys = set()
+    for entry in entries:
+        key = key_of(entry)
+        if key in keys:
+            cause = f"an entry named {show(entry.name)} stands before it"
+            problems.append(
+                document.problem(entry.where, cause, "Give one of them another name; this one is ignored.")
+            )
+        else:
+            keys.add(key)
+            yield entry
 
 
 def _unreadable(place: HookFile, why: str) -> Problem:

@@ -485,9 +485,12 @@ def read_hooks(model: Model, timings: Mapping[str, Timing] = TIMINGS) -> None:
 def _unread(
     model: Model, path: Path, data: dict[str, Any], known: Mapping[str, Timing], problems: list[Problem]
 ) -> None:
-    """Remember an entry with mistakes that is a guard, or says that its failure denies."""
-    closed = data.get("guard") is True or data.get("on_failure") == "deny"
-    if not closed or data.get("enabled") is False or data.get("mode") == MODES[1]:
+    """Remember an entry with mistakes that is to be a guard, or says that its failure denies."""
+    if (
+        not any(_closes(key, value) for key, value in data.items())
+        or data.get("enabled") is False
+        or data.get("mode") == MODES[1]
+    ):
         return
     errors = [problem for problem in problems if problem.severity == "error"]
     line, _ = model.document.at(path)
@@ -512,6 +515,17 @@ def _unread(
             source=f"{model.document.file}:{line}",
         )
     )
+
+
+def _closes(key: Any, value: Any) -> bool:
+    """Tell whether a line of an entry with mistakes means that the hook fails closed: ``guard: yes``, ``gaurd: true``."""
+    if key not in HOOK and isinstance(key, str):
+        from difflib import get_close_matches
+
+        key = next(iter(get_close_matches(key, HOOK, n=1, cutoff=0.6)), "")
+    if key == "guard":
+        return value is not False and str(value).lower() not in ("false", "no", "off")
+    return key == "on_failure" and "deny" in str(value).lower()
 
 
 class _Hook:

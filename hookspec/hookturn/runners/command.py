@@ -138,44 +138,53 @@ def files(entry: HookEntry, project: str) -> list[str]:
     """
     root = os.path.realpath(project)
     found: list[str] = []
+    looked_at: list[str] = []
 
     def add(path: str, *, anyway: bool = False) -> None:
         path = os.path.abspath(path)
         if path not in found and (anyway or (can_be_path(path) and _lies_in(path, root))):
             found.append(path)
 
-    def add_unnamed(words: list[str]) -> None:
+    def too_many(folders: list[str]) -> bool:
+        looked_at.extend(folders)
+        if len(looked_at) <= _MOST_LOOKED_AT:
+            return False
+        add(os.path.join(project, "*"), anyway=True)  # no file: what nobody knows is never run
+        return True
+
+    def add_unnamed(words: list[str], folders: list[str]) -> None:
         for before, word in zip(["", *words], words, strict=False):
-            names = _UNNAMED.get(os.path.basename(word), ())
-            if before == "-m" or (word.startswith("-m") and len(word) > 2):
-                module = word.removeprefix("-m").replace(".", os.sep)
-                names = (f"{module}.py", *(os.path.join(module, part) for part in _OF_PACKAGE))
-            for name in names:
-                path = os.path.join(project, name)
-                if "\0" not in name and os.path.isfile(path):
+            names = [*_UNNAMED.get(os.path.basename(word), ()), *_modules(before, word)]
+            if too_many(folders):
+                return
+            for path in (os.path.join(folder, name) for folder in folders for name in names):
+                if os.path.isfile(path):
                     add(path)
 
-    def add_line(line: str, depth: int = 0) -> None:
+    def add_line(line: str, bases: list[str], outer: Mapping[str, list[str]], depth: int = 0) -> None:
         words = _shell_words(line)
-        add_unnamed(words)
-        values = _values(words)
-        folders = [entry.base_dir, project, *_line_folders(words, (entry.base_dir, project))]
+        values = {**outer, **_values(words)}
+        folders = [*bases, *_line_folders(words, bases, values)]
+        add_unnamed(words, folders)
         for before, word in zip(["", *words], words, strict=False):
             if before in _WRITES_TO or "\0" in word:  # what the line only writes changes each time
                 continue
             filled = _filled(word, values)
             for name in (name for text in filled for name in _names_in(text, before)):
+                if too_many(folders):
+                    return
                 for folder in folders:
                     for path in _meant(folder, expanded(name), root):
                         add(path, anyway=not os.path.isabs(name))
             if depth < _DEEPEST and any(c.isspace() for c in word):  # sh -c '...'
-                add_line(word, depth + 1)
+                add_line(word, folders, values, depth + 1)
 
+    bases = [entry.base_dir, project]
     if isinstance(entry.run, str):
-        add_line(entry.run)
+        add_line(entry.run, bases, {})
         return found
     argv = list(entry.run)
-    add_unnamed(argv)
+    add_unnamed(argv, [*bases, *_line_folders(argv, bases, {})])
     if os.sep in argv[0]:
         add(_beside(entry, argv[0]))
     at = find_script(argv)
@@ -188,7 +197,7 @@ def files(entry: HookEntry, project: str) -> list[str]:
             if path and os.path.isfile(path):
                 add(path, anyway=not os.path.isabs(name))
             elif any(c.isspace() for c in name):
-                add_line(name)
+                add_line(name, bases, {})
     return found
 
 
@@ -225,9 +234,9 @@ def _filled(word: str, values: Mapping[str, list[str]]) -> list[str]:
 
     texts = [word]
     for text in texts:
-        match = next((m for m in re.finditer(_VARIABLE, text) if (m[1] or m[2]) in values), None)
+        match = next((m for m in re.finditer(_VARIABLE, text) if m[2] or (m[1] or m[3]) in values), None)
         if match is not None:
-            for value in values[match[1] or match[2]]:
+            for value in [*values.get(match[1] or match[3], ()), *([match[2]] if match[2] else [])]:
                 new = text[: match.start()] + value + text[match.end() :]
                 if len(texts) < _MOST_FILLED and len(new) < _LONGEST and new not in texts:
                     texts.append(new)
@@ -250,18 +259,24 @@ _UNNAMED = {
 
 _OF_PACKAGE = ("__init__.py", "__main__.py")
 
-_DEEPEST = 2
+_GOES_TO = ("cd", "pushd", "-C", "--directory", "--prefix", "--cwd", "--chdir", "--dir")
+"""Words before the folder in which a line, or one of its programs, goes on."""
+
+_MOST_FOLDERS = 100
+"""Folders that a line may go to."""
+
+_DEEPEST = 5
 """How deep lines may stand in words of lines."""
 
 _MOST_MATCHES = 1000
 """Files that one pattern may mean; a hook with a pattern that means more is never run."""
 
 _MOST_LOOKED_AT = 20_000
-"""Names of files that are compared with one pattern."""
+"""Names of files that are compared with one pattern, and places where files of one line are looked for."""
 
 _BEHIND_FOLDER = r"(?:[)}`]|\$\w+)/+([^`$]+)$"
 _ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.+)"
-_VARIABLE = r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))"
+_VARIABLE = r"\$(?:\{([A-Za-z_]\w*)(?::?[-=+]([^{}]*))?\}|([A-Za-z_]\w*))"
 _BRACES = r"\{[^{}]*\}"
 
 _MOST_FILLED = 100
@@ -280,7 +295,7 @@ def _names_in(word: str, before: str) -> list[str]:
     import re
 
     value = re.fullmatch(_ASSIGNMENT, word)
-    names = [word, value[2] if value is not None else _option(word)]
+    names = [word, word.strip("`"), value[2].strip("`") if value is not None else _option(word)]
     behind = re.search(_BEHIND_FOLDER, word)
     if behind is not None:
         names.append(behind[1])
@@ -304,20 +319,47 @@ def _without_braces(name: str) -> list[str]:
     return names
 
 
-def _line_folders(words: list[str], bases: tuple[str, ...]) -> list[str]:
-    """Return the folders that a line goes to, or keeps in a variable."""
+def _line_folders(words: list[str], bases: list[str], values: Mapping[str, list[str]]) -> list[str]:
+    """Return the folders that a line goes to, or keeps in a variable: from the bases, and from one another."""
     import re
 
     found: list[str] = []
-    for before, word in zip(["", *words], words, strict=False):
+    goes = ""
+    for word in words:
         value = re.fullmatch(_ASSIGNMENT, word)
-        names = [value[2]] if value is not None else _names_in(word, "") if before in ("cd", "pushd") else []
-        for name in names:
-            for base in bases:
-                folder = os.path.join(base, expanded(name))
-                if os.path.isdir(folder) and folder not in found:
+        option, _, behind = word.partition("=")
+        if value is not None:
+            names = value[2].split(":")  # PATH=hooks:$PATH
+        elif option in _GOES_TO and behind:
+            names = [behind]
+        elif word.startswith("-C") and len(word) > 2:
+            names = [word[2:]]
+        else:
+            names = [word] if goes else []
+        if not (goes in ("cd", "pushd") and word.startswith("-")):  # cd -P hooks
+            goes = word if word in _GOES_TO else ""
+        for name in (
+            part for text in names for full in _filled(text, values) for part in _names_in(full, "")
+        ):
+            for base in [*bases, *found]:
+                folder = os.path.normpath(os.path.join(base, expanded(name)))
+                known = folder in found or folder in bases or len(found) >= _MOST_FOLDERS
+                if not known and os.path.isdir(folder):
                     found.append(folder)
     return found
+
+
+def _modules(before: str, word: str) -> list[str]:
+    """Return the files that a word of a line is to Python: a module behind ``-m``, or a folder to be run."""
+    import re
+
+    behind = re.fullmatch(r"-[A-Za-z]*m([A-Za-z_][\w.]*)", word)
+    if re.fullmatch(r"-[A-Za-z]*m", before) is not None or behind is not None:
+        parts = (behind[1] if behind is not None else word).split(".")
+        packages = [os.path.join(*parts[:end], _OF_PACKAGE[0]) for end in range(1, len(parts))]
+        module = os.path.join(*parts)
+        return [*packages, f"{module}.py", *(os.path.join(module, part) for part in _OF_PACKAGE)]
+    return [os.path.join(word, _OF_PACKAGE[1])]
 
 
 def _meant(folder: str, name: str, root: str) -> list[str]:
@@ -331,6 +373,7 @@ def _meant(folder: str, name: str, root: str) -> list[str]:
     Returns:
         files; the pattern itself, which is none, where it means too many: what nobody knows is never run.
     """
+    import re
     from fnmatch import fnmatchcase
 
     path = os.path.join(folder, name)
@@ -345,6 +388,7 @@ def _meant(folder: str, name: str, root: str) -> list[str]:
     found = [start]
     looked_at = 0
     for part in parts[fixed:]:
+        part = re.sub(r"\[.*\]", "*", part)  # what shells take for a class differs
         matching = []
         for before in found:
             try:
@@ -366,15 +410,20 @@ def _lies_in(path: str, root: str) -> bool:
 
 
 def _shell_words(line: str) -> list[str]:
+    line = line.replace("\\\n", "").replace("$'", "'").replace('$"', '"')
+    try:
+        return _lexed(line)
+    except ValueError:  # an open quote, as in `# don't`: the words without any
+        return _lexed(line.translate(dict.fromkeys(map(ord, "'\"\\"), " ")))
+
+
+def _lexed(line: str) -> list[str]:
     from shlex import shlex
 
     lexer = shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
-    try:
-        return list(lexer)
-    except ValueError:  # an open quote
-        return line.split()
+    return list(lexer)
 
 
 def make(
