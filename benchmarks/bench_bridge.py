@@ -12,8 +12,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
@@ -241,15 +241,9 @@ def _http(place: Place) -> list[Row]:
     times: list[float] = []
     agent("one", REQUESTS, times)
     cuts = quantiles(times, n=100)
-    threads = [
-        threading.Thread(target=agent, args=(f"s{number}", REQUESTS // SESSIONS))
-        for number in range(SESSIONS)
-    ]
     begun = perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        list(pool.map(lambda number: agent(f"s{number}", REQUESTS // SESSIONS), range(SESSIONS)))
     rate = 2 * REQUESTS / (perf_counter() - begun)
     return [
         Row("HTTP decision, six plugins and audit: p50", cuts[49] * 1e3, "ms", "", 0.5),
