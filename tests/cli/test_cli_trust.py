@@ -124,6 +124,30 @@ def test_an_unreadable_file_is_not_trusted(project):
     assert "Nothing was trusted." in ran.err
 
 
+@pytest.mark.parametrize("line", ["gaurd: true", "guard: true, filters: {tools: [bash]}"])
+def test_nothing_is_trusted_beside_a_misspelled_guard(project, line):
+    """Neither is the rest trusted without its guard, nor a trusted guard given up."""
+
+    def config(words):
+        entry = (
+            f"  - {{name: other, timings: [pre_tool_execution], run: {{module: hooks/own.py}}, {words}}}\n"
+        )
+        project.write("hookturn.yaml", CONFIG.replace("plugins:", f"{entry}plugins:"))
+
+    config(line)
+    fresh = project("trust", "--yes")
+    assert fresh.code == 1
+    assert "hookturn.yaml:7: the guard other cannot be read: unknown key " in fresh.err
+    assert "did you mean" in fresh.err
+    assert "Nothing was trusted." in fresh.err
+    assert decision(project) is None
+    config("guard: true")
+    assert project("trust", "--yes").code == 0
+    config(line)
+    assert "the guard other cannot be read" in project("trust", "--yes", "--json").json["error"]
+    assert decision(project) == "deny"
+
+
 def test_a_file_that_is_too_big_is_not_trusted(project):
     project("trust", "--yes")
     project.write("hookturn.yaml", f"# {'x' * 1_200_000}\n")

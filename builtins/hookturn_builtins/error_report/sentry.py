@@ -43,7 +43,9 @@ def check(dsn: str | Secret) -> None:
     if not good:
         raise ValueError("sentry must be a DSN, such as https://KEY@o0.ingest.sentry.io/0")
     if find_spec("sentry_sdk") is None:
-        raise ValueError("sentry needs the package sentry-sdk: pip install 'hookturn[sentry]'")
+        raise ValueError(
+            "sentry needs the package sentry-sdk; install it where hookturn is: pip install sentry-sdk"
+        )
 
 
 def _plain(dsn: str | Secret) -> str:

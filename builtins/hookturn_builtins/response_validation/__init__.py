@@ -102,7 +102,7 @@ class Config:
 
 
 _NEEDS = "schema needs the package jsonschema"
-_REMEDY = "pip install 'hookturn[jsonschema]'"
+_REMEDY = "Install it where hookturn is: pip install jsonschema"
 
 
 def _installed() -> bool:

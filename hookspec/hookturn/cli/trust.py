@@ -43,6 +43,13 @@ def run(args: Namespace) -> int:
         # Trusting an unreadable file would mean to forget every guard in it.
         why = next(item for item in (*layer.document.problems, *survey.problems) if item.file == layer.label)
         raise CommandError(f"{why} Nothing was trusted.")
+    model = survey.models.get("project")
+    for guard in model.unread_guards if model is not None else ():
+        # The rest would be trusted without its guard, and one that was trusted would be given up.
+        raise CommandError(
+            f"{guard.source}: the guard {guard.name} cannot be read: {guard.cause}. {guard.remedy} "
+            "Nothing was trusted."
+        )
     waiting, dropped = survey.pending(), _dropped_rules(survey)
     files = [] if layer is None else [layer.label]
     files += [file.place.label for file in survey.foreign if file.place.layer == "project"]
