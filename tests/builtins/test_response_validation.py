@@ -286,7 +286,7 @@ def test_what_a_schema_says_of_a_value_shows_no_secret(tmp_path: Path) -> None:
 
 def test_without_jsonschema_a_schema_is_refused_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(response_validation, "_installed", lambda: False)
-    with pytest.raises(RegistrationError, match=r"pip install 'hookturn\[jsonschema\]'") as caught:
+    with pytest.raises(RegistrationError, match="pip install jsonschema") as caught:
         config = Config()
         config.schema = SCHEMA
         plugin(config)
