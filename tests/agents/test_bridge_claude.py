@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from agent_calls import Hooks
+from agent_calls import SAYINGS, Hooks
 from claude_answers import ANSWERS, check
 
 from hookturn import (
@@ -21,7 +21,6 @@ from hookturn import (
     Deny,
     Engine,
     Inject,
-    Recover,
     Reply,
     Rewrite,
     SetEnv,
@@ -30,7 +29,6 @@ from hookturn import (
 )
 from hookturn.agents import bridge
 from hookturn.agents.claude_code import hooks as claude
-from hookturn.spec.timings import TIMINGS
 
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
 SESSION = "e97c9f30-64a5-49ec-b926-ff382ab16252"
@@ -129,51 +127,23 @@ def test_every_event_fires_its_timings_with_the_payload(agent, hooks, event):
     assert (main.host, main.session_id) == ("claude-code", captured(event)["session_id"])
 
 
-# Every answer that a hook of a timing may give, and what it needs to be about something.
-SAYINGS = [
-    ("on_session_start", Inject("context")),
-    ("on_session_start", SetEnv({"A": "b"})),
-    ("on_session_start", Block("no sessions")),
-    ("on_message_received", Rewrite("other words")),
-    ("on_message_received", Reply("no model needed")),
+OWN_SAYINGS = [
     ("on_message_received", Inject("context")),
     ("on_message_received", Block("no")),
-    ("on_user_prompt_submit", Inject("context")),
-    ("on_user_prompt_submit", Block("no")),
     ("on_turn_start", Inject("context")),
-    ("on_turn_start", SetEnv({"A": "b"})),
-    ("system_prompt", Inject("context")),
-    ("system_prompt", Rewrite(["one", "two"])),
     ("on_model_response", Rewrite("other words")),
     ("on_model_response", Inject("context")),
     ("on_model_response", Block("no")),
     ("on_tool_call_start", Deny("no")),
-    ("on_tool_call_start", Ask("sure?")),
-    ("pre_tool_execution", Rewrite(args={"command": "true"})),
     ("pre_tool_execution", Deny("no")),
-    ("pre_tool_execution", Ask("sure?")),
-    ("pre_tool_execution", Allow("yes")),
-    ("pre_tool_execution", Block("no")),
-    ("pre_tool_execution", Reply({"any": "value"})),
-    ("post_tool_execution", Rewrite(result="other")),
     ("post_tool_execution", Rewrite(result_text="other")),
-    ("post_tool_execution", Deny("secret")),
-    ("post_tool_execution", Inject("context")),
-    ("post_tool_execution", Recover("retry")),
-    ("on_turn_complete", Continue("more")),
-    ("on_turn_complete", Rewrite("other words")),
-    ("on_turn_complete", Block("no")),
     ("on_turn_complete", Inject("context")),
-    ("on_error", Recover("retry")),
-    ("on_permission_request", Allow("yes")),
-    ("on_permission_request", Deny("no")),
     *[("on_event", answer) for answer in (Allow("yes"), Ask("sure?"), Block("no"), Deny("no"), Inject("context"))],
     *[("on_event", answer) for answer in (Continue("more"), Reply({"a": 1}), Reply("text"), SetEnv({"A": "b"}))],
-    *[(timing, Warn("look")) for timing in TIMINGS if timing != "on_outcome"],
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("timing", "answer"), SAYINGS, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize(("timing", "answer"), [*SAYINGS, *OWN_SAYINGS], ids=lambda value: repr(value)[:40])
 def test_whatever_hooks_say_claude_code_takes_the_answer(tmp_path, timing, answer):
     hooks = Hooks()
     agent = Claude(tmp_path, hooks)

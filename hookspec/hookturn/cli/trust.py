@@ -44,7 +44,8 @@ def run(args: Namespace) -> int:
         why = next(item for item in (*layer.document.problems, *survey.problems) if item.file == layer.label)
         raise CommandError(f"{why} Nothing was trusted.")
     model = survey.models.get("project")
-    for guard in model.unread_guards if model is not None else ():
+    if model is not None and model.unread_guards:
+        guard = model.unread_guards[0]
         # The rest would be trusted without its guard, and one that was trusted would be given up.
         raise CommandError(
             f"{guard.source}: the guard {guard.name} cannot be read: {guard.cause}. {guard.remedy} "

@@ -5,6 +5,7 @@ told as a small record of its own, and everything else of the state is small.
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 
 from ..platform import born
 
@@ -59,13 +60,12 @@ def apply(data: Mapping[str, Any], change: Any) -> None:
 
 def process() -> list[Any]:
     """Return what tells this process from all others, later ones with its number included."""
-    pid = os.getpid()
-    if _own[:1] != [pid]:  # the first time, and in a forked child
-        _own[:] = [pid, born(pid)]
-    return list(_own)
+    return _of(os.getpid())  # a forked child is another one
 
 
-_own: list[Any] = []
+@lru_cache(maxsize=1)
+def _of(pid: int) -> list[Any]:
+    return [pid, born(pid)]
 
 
 def ended(turn: Mapping[str, Any], call_id: str) -> Mapping[str, Any] | None:

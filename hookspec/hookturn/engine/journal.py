@@ -41,15 +41,14 @@ _SUM = b',"sum":"'
 _SUM_SIZE = len(_SUM) + 8 + 2
 
 
-def _sealed(text: str) -> bytes:
+def _sealed(body: bytes) -> bytes:
     """Return an object's JSON as a line that tells whether it is as it was written."""
-    body = text.encode()
     return b'%s%s%s"}\n' % (body[:-1], _SUM, sha256_hex(body)[:8].encode())
 
 
 def _unsealed(line: bytes) -> Any:
     body = line[:-_SUM_SIZE] + b"}"
-    if _sealed(body.decode()) != line + b"\n":
+    if _sealed(body) != line + b"\n":
         raise ValueError("this line was changed")
     return loads(body)
 
@@ -260,7 +259,7 @@ class Journal:
             return
         if self._end > self._rewrite and self._rewritten():
             return
-        line = _sealed(f"{{{','.join(parts)}}}")
+        line = _sealed(f"{{{','.join(parts)}}}".encode())
         try:
             write_all(self._fd, line)
         except BaseException:
@@ -272,7 +271,7 @@ class Journal:
 
     def _rewritten(self) -> bool:
         """Replace the file by one of a single line, if that is much shorter."""
-        line = _sealed(f'{{"all":{_encode(self._data)}}}')
+        line = _sealed(f'{{"all":{_encode(self._data)}}}'.encode())
         self._rewrite = max(REWRITE, 3 * len(line))
         if self._end <= self._rewrite:
             return False

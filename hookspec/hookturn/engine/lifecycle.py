@@ -681,9 +681,7 @@ class Lifecycle:
             if call_id not in turns.get(agent_id, {}).get("open", {}):
                 # A bridge may not know which agent's turn the call belongs to.
                 agent_id = next((key for key, turn in turns.items() if call_id in turn["open"]), agent_id)
-            turn = turns.get(agent_id)
-            if turn is None:
-                raise LifecycleError("there is no open turn: begin one (`with session.turn() as turn:`)")
+            turn = self._turn_in(data, agent_id)
             over = ended(turn, call_id)
             if over is not None:
                 return _result_again(call_id, over, args or {})

@@ -165,9 +165,7 @@ class Ride:
                 value = self._context.copy().run(move[0])
             except BaseException as problem:  # as above
                 error = thrown(problem)
-            if (
-                os.getpid() != me
-            ):  # the hook forked, and its child came back: whoever waits for it is elsewhere
+            if os.getpid() != me:  # the hook forked, and its child came back: who waits for it is elsewhere
                 os._exit(0)
             with self._guard:
                 if number != self._thread:

@@ -121,10 +121,11 @@ def is_project(root: str) -> bool:
 
     from . import installations
 
+    if _is_root(root):  # most are, and an agent waits for this
+        return True
     nobodys = (os.path.expanduser("~"), os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", os.sep)  # noqa: S108
     return (
         os.path.realpath(root) not in {os.path.realpath(folder) for folder in nobodys if folder}
-        or _is_root(root)
         or os.path.isdir(os.path.join(root, ".hookturn"))
         or any(item.project == os.path.realpath(root) for item in installations.known())
     )

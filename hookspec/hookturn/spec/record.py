@@ -201,7 +201,6 @@ class Record:
     """A frozen record. Subclasses declare fields by annotation; a field without a default is required."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _known: ClassVar[frozenset[str]] = frozenset()  # the fields again, for a quick look
     _required: ClassVar[frozenset[str]] = frozenset()
     _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
     _wrong: ClassVar[type[HookturnError]] = EventError  # what a wrongly built record raises
@@ -225,7 +224,6 @@ class Record:
             else:
                 checks.pop(name, None)
         cls._fields = tuple(fields)
-        cls._known = frozenset(fields)
         cls._required = frozenset(required)
         cls._checks = checks
 
@@ -242,9 +240,9 @@ class Record:
                     if name in fields:
                         raise cls._wrong(f"{cls.__name__} got two values for {name!r}")
                     fields[name] = value
-            if not cls._known.issuperset(fields):
-                name = next(name for name in fields if name not in cls._known)
-                raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
+            for name in fields:
+                if name not in cls._fields:
+                    raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
             missing = cls._required - fields.keys()
             if missing:
                 raise cls._wrong(f"{cls.__name__} needs {', '.join(sorted(missing))}")
