@@ -32,12 +32,17 @@ class _Scanned:
         self.memo = {}
 
 
-def _scanner(strict: bool) -> Callable[[str, int], tuple[Any, int]]:
-    from _json import make_scanner
+_scanners: dict[bool, Callable[[str, int], tuple[Any, int]]] = {}
 
-    context: Any = _Scanned(strict)
-    made: Callable[[str, int], tuple[Any, int]] = make_scanner(context)
-    return made
+
+def _scanner(strict: bool) -> Callable[[str, int], tuple[Any, int]]:
+    scan = _scanners.get(strict)
+    if scan is None:
+        from _json import make_scanner
+
+        context: Any = _Scanned(strict)
+        scan = _scanners[strict] = make_scanner(context)
+    return scan
 
 
 def decode(text: str, *, strict: bool = True) -> tuple[Any, int]:
@@ -84,19 +89,30 @@ def dumps(value: Any, *, allow_nan: bool = True, compact: bool = False) -> str:
         allow_nan: whether NaN and infinity may be in it.
         compact: no blanks after separators.
     """
-    separators = (",", ":") if compact else (", ", ": ")
+    key = allow_nan, compact
+    encode = _encoders.pop(key, None)  # nobody else uses it meanwhile
     try:
-        from _json import encode_basestring_ascii, make_encoder
+        if encode is None:
+            from _json import encode_basestring_ascii, make_encoder
 
-        item, key = separators
-        encode: Any = make_encoder(
-            {}, _refuse, encode_basestring_ascii, None, key, item, False, False, allow_nan
-        )
-        return "".join(encode(value, 0))
-    except Exception:
+            item, colon = _separators(compact)
+            encode = make_encoder(
+                {}, _refuse, encode_basestring_ascii, None, colon, item, False, False, allow_nan
+            )
+        text = "".join(encode(value, 0))
+    except Exception:  # it may remember what it was at, so it is not used again
         import json
 
-        return json.dumps(value, allow_nan=allow_nan, separators=separators)
+        return json.dumps(value, allow_nan=allow_nan, separators=_separators(compact))
+    _encoders[key] = encode
+    return text
+
+
+_encoders: dict[tuple[bool, bool], Any] = {}
+
+
+def _separators(compact: bool) -> tuple[str, str]:
+    return (",", ":") if compact else (", ", ": ")
 
 
 def _refuse(value: object) -> None:
@@ -105,21 +121,24 @@ def _refuse(value: object) -> None:
 
 def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 of some bytes in hexadecimal digits."""
-    if len(data) < LARGE:
-        try:
-            return _small_sha256()(data).hexdigest()  # type: ignore[no-any-return]
-        except ImportError:
-            pass  # another Python than CPython
+    if _small_sha256 is not None and len(data) < LARGE:
+        return _small_sha256(data).hexdigest()  # type: ignore[no-any-return]
     from hashlib import sha256
 
     return sha256(data).hexdigest()
 
 
-def _small_sha256() -> Any:
+def _c_sha256() -> Any:
     import sys
 
-    if sys.version_info >= (3, 12):  # a module that is not there is searched for everywhere, each time
-        from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
-    else:
-        from _sha256 import sha256  # type: ignore[import-not-found,unused-ignore]
+    try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
+        else:
+            from _sha256 import sha256  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:  # another Python than CPython
+        return None
     return sha256
+
+
+_small_sha256 = _c_sha256()

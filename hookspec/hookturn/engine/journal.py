@@ -81,6 +81,7 @@ class Journal:
         self._end = 0  # bytes of it that ``_data`` holds
         self._data: dict[str, Any] = {}
         self._small: Any = None  # what was last stored besides the histories; None before it was looked at
+        self._touched = False  # whether a transaction may have changed more than histories
         self._changes: list[Any] = []
         self._rewrite = REWRITE
 
@@ -117,28 +118,49 @@ class Journal:
         history.apply(self._data, change)
         self._changes.append(change)
 
+    @property
+    def histories(self) -> Histories:
+        """A transaction in which nothing but ``change`` changes anything, which costs less."""
+        return Histories(self)
+
     def __enter__(self) -> dict[str, Any]:
+        self._enter(True)
+        return self._data
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._leave(kind is None)
+
+    def _enter(self, all_of_it: bool) -> None:
+        """Begin a transaction, or go deeper into it; ``all_of_it``: not only histories are going to be changed."""
         self._threads.acquire()
         try:
             if self._depth == 0:
                 self._lock()
-            self._depth += 1
         except BaseException:
             self._threads.release()
             raise
-        return self._data
+        self._depth += 1
+        if all_of_it and not self._touched:
+            try:
+                if self._small is None:
+                    self._small = loads(_encode(history.small(self._data)))
+            except BaseException:
+                self._leave(False)
+                raise
+            self._touched = True
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
+    def _leave(self, good: bool) -> None:
         self._depth -= 1
         try:
             if self._depth == 0:
                 stored = False
                 try:
-                    if kind is None:
+                    if good:
                         self._store()
                         stored = True
                 finally:
                     self._changes = []
+                    self._touched = False
                     if not stored:
                         self._forget()  # it was changed in place
                     platform.unlock(self._lock_fd)
@@ -240,17 +262,16 @@ class Journal:
             self._open(os.O_CREAT)
         elif size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
-        if self._small is None:
-            self._small = loads(_encode(history.small(self._data)))
 
     def _store(self) -> None:
         """Append what has changed, in one line."""
-        small = history.small(self._data)
         text = ""
         parts = []
-        if small != self._small:
-            text = _encode(small)
-            parts.append(f'"state":{text}')
+        if self._touched:
+            small = history.small(self._data)
+            if small != self._small:
+                text = _encode(small)
+                parts.append(f'"state":{text}')
         if self._changes:
             parts.append(f'"changes":{_encode(self._changes)}')
         if not parts:
@@ -321,6 +342,22 @@ class Journal:
             return True
         finally:
             self._threads.release()
+
+
+class Histories:
+    """A transaction that changes histories only: nobody need look whether anything else was changed."""
+
+    __slots__ = ("_journal",)
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def __enter__(self) -> dict[str, Any]:
+        self._journal._enter(False)
+        return self._journal._data
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._journal._leave(kind is None)
 
 
 def _used(journal: Journal) -> None:

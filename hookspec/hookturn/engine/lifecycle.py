@@ -460,8 +460,7 @@ class Lifecycle:
             raise EventError(f"a tool's arguments are a dict, got {type(args).__name__}")
         call = Call(call_id, tool, freeze(dict(args)))
         self.engine.check_nesting()  # before anything is begun that could not be ended
-        change = self.state.change()
-        with change as data:
+        with self.state.histories() as data:
             turn = self._turn_in(data, agent_id)
             opened = turn["open"].get(call_id)
             if ended(turn, call_id) or (opened is not None and opened.get("decided")):
@@ -473,7 +472,7 @@ class Lifecycle:
                     "begun": self.time if self.time is not None else now(),
                     "clock": perf_counter(),
                 }
-                change.change(["open", agent_id, call_id, about])
+                self.state.note(["open", agent_id, call_id, about])
         self._made[call_id] = call
         if mcp is not None:
             self._mcp[call_id] = mcp
@@ -675,8 +674,7 @@ class Lifecycle:
             result = freeze(result)
         except EventError:  # nested too deep for an event; what the tool did still has its post
             result = freeze(jsonable(result))
-        change = self.state.change()
-        with change as data:
+        with self.state.histories() as data:
             turns = data.get("turns", {})
             if call_id not in turns.get(agent_id, {}).get("open", {}):
                 # A bridge may not know which agent's turn the call belongs to.
@@ -722,10 +720,10 @@ class Lifecycle:
                 end["value"], end["reason"] = self.state.plain(result), reason
             quiet = self._quiet("post_tool_execution")
             if quiet:
-                change.change(["close", agent_id, call_id, end])
+                self.state.note(["close", agent_id, call_id, end])
             else:  # it is over when the hooks have had it, so that a kill before that does not lose it
                 more = {} if begun else opened
-                change.change(["open", agent_id, call_id, {**more, "ending": {**end, "process": process()}}])
+                self.state.note(["open", agent_id, call_id, {**more, "ending": {**end, "process": process()}}])
             if left is None:
                 row = {
                     "call_id": call_id,
@@ -735,7 +733,7 @@ class Lifecycle:
                     "duration": round(duration, 6),
                 }
                 edited = list(event.paths) if event.kind == "write" and status == "ok" else []
-                change.change(["call", agent_id, row, edited])
+                self.state.note(["call", agent_id, row, edited])
         done = ToolResult(call_id, call.tool, status, event.result, call.args)
         done.error, done.exception, done.duration = error, exception, duration
         done.denied_by = by if status == "denied" else ""
@@ -747,9 +745,9 @@ class Lifecycle:
             try:
                 out: Outcome = yield Fire(event)
             finally:
-                with change as data:
+                with self.state.histories() as data:
                     if call_id in data.get("turns", {}).get(agent_id, {}).get("open", {}):
-                        change.change(["close", agent_id, call_id, end])
+                        self.state.note(["close", agent_id, call_id, end])
             done.outcome = out
             done.value = out.event.result  # type: ignore[attr-defined]
             done.injected = list(out.injected)
@@ -880,7 +878,7 @@ class Lifecycle:
 
     def _opened(self, agent_id: str, call_id: str, **fields: Any) -> None:
         """Note more of a call that is open."""
-        with self.state.change() as data:
+        with self.state.histories() as data:
             self._stored(data, agent_id)
             self.state.opened(data, agent_id, call_id, **fields)
 

@@ -160,7 +160,7 @@ class _Common:
             args: its arguments.
             agent_id: the sub-agent whose call it is, or "".
         """
-        with self._state.change() as data:
+        with self._state.histories() as data:
             if agent_id in data.get("turns", {}):
                 self._state.opened(data, agent_id, call_id, args=self._state.plain(dict(args)))
 

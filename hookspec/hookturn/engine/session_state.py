@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..spec.tools import Tool
-    from .journal import Journal
+    from .journal import Journal, Histories
     from .state import Stores
 
 
@@ -65,14 +65,22 @@ class SessionState:
     def change(self) -> Journal | LiveValues:
         """Return the transaction: ``with state.change() as data``.
 
-        The histories of turns in it are changed by its ``change`` only (see ``history.apply``).
+        The histories of turns in it are changed by ``note`` only (see ``history.apply``).
         """
         return self._values
+
+    def histories(self) -> Histories | LiveValues:
+        """Return a transaction in which nothing is changed but by ``note``, which costs less."""
+        return self._values.histories
+
+    def note(self, change: list[Any]) -> None:
+        """Change a turn's history, inside a transaction."""
+        self._values.change(change)
 
     def opened(self, data: Mapping[str, Any], agent_id: str, call_id: str, **fields: Any) -> None:
         """Note more of an open call, inside the transaction; nothing when it is not open any more."""
         if call_id in data["turns"][agent_id]["open"]:
-            self._values.change(["open", agent_id, call_id, fields])
+            self.note(["open", agent_id, call_id, fields])
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return one value of the state."""

@@ -44,6 +44,11 @@ class LiveValues:
         """Return all values as they are now."""
         return self._values
 
+    @property
+    def histories(self) -> LiveValues:
+        """The transaction, for changes of histories; it costs the same whatever is changed."""
+        return self
+
     def change(self, change: list[Any]) -> None:
         """Change a turn's history (see ``history.apply``), inside a ``with``."""
         apply(self._values, change)
