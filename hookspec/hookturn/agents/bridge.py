@@ -7,8 +7,10 @@ command and the resident process both run it, the latter for many callers at onc
 
 from __future__ import annotations
 
+import os
 from time import monotonic
 
+from ..quick import decode as read_json
 from ..spec.errors import HookturnError, did_you_mean
 from ..spec.record import Record, freeze, safe_text
 from .memory import DECIDING, complain, one_line, remember, remembered, strict
@@ -144,6 +146,9 @@ def hooks_of(agent: str) -> AgentHooks:
     Raises:
         UnknownAgent: when there is none.
     """
+    known = _hooks.get(agent)
+    if known is not None:
+        return known
     from importlib import import_module
 
     folder = AGENTS.get(agent)
@@ -158,7 +163,11 @@ def hooks_of(agent: str) -> AgentHooks:
         if error.name != name:
             raise
         raise UnknownAgent(f"there is no bridge for {agent} yet") from None
+    _hooks[agent] = module
     return module  # type: ignore[no-any-return]
+
+
+_hooks: dict[str, AgentHooks] = {}
 
 
 def answer(
@@ -339,22 +348,20 @@ class _Call:
         return False
 
     def _place(self, hooks: AgentHooks, data: Mapping[str, Any]) -> Place:
-        import os
-
         cwd = data.get("cwd")
         variable = self.environ.get(hooks.PROJECT_VARIABLE, "") if hooks.PROJECT_VARIABLE else ""
-        return Place(
-            agent=self.agent,
-            project=variable if _is_folder(variable) else "",
-            cwd=cwd if isinstance(cwd, str) and _is_folder(cwd) else os.path.abspath(self._cwd),
-            environ=self.environ,
+        return Place._make(
+            {
+                "agent": self.agent,
+                "project": variable if variable and _is_folder(variable) else "",
+                "cwd": cwd if isinstance(cwd, str) and _is_folder(cwd) else os.path.abspath(self._cwd),
+                "environ": self.environ,
+            }
         )
 
     def run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
-        from os import _exit, getpid
-
-        me = getpid()
+        me = os.getpid()
         try:
             return self._run(engine_for, until, pid)
         except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
@@ -364,8 +371,8 @@ class _Call:
                 raise
             return self.by_policy(_cause(error))
         finally:
-            if getpid() != me:  # a hook forked, and its child came back: the answer is not its own
-                _exit(0)
+            if os.getpid() != me:  # a hook forked, and its child came back: the answer is not its own
+                os._exit(0)
 
     def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         from .driving import Course
@@ -461,8 +468,6 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     Raises:
         Malformed: when it is no JSON object, or too large.
     """
-    from ..quick import decode as read
-
     if len(payload) > MAX_BYTES:
         raise Malformed(f"it is larger than {MAX_BYTES:,} bytes")
     if payload.startswith(b"\xef\xbb\xbf"):
@@ -476,7 +481,7 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
         notes.append(f"the payload is not UTF-8 (byte 0x{payload[error.start]:02x} at {error.start:,})")
     text = text.strip()
     try:
-        data, end = read(text, strict=False)
+        data, end = read_json(text, strict=False)
     except ValueError as error:
         place: Any = getattr(error, "pos", None)  # None: a number has more digits than Python reads
         where = "" if place is None else f" at {place:,}"
@@ -518,8 +523,6 @@ def _guess(payload: bytes) -> str:
 
 
 def _is_folder(path: str) -> bool:
-    import os
-
     try:
         return os.path.isabs(path) and os.path.isdir(path)
     except ValueError:  # a NUL

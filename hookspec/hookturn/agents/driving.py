@@ -180,13 +180,20 @@ class Course:
 
         note(self.engine, self.agent, session.id, self.pid)
 
-    def _started(self) -> None:
-        """Start the session that the agent never started (or that goes on after its end)."""
+    def _started(self) -> bool:
+        """Start the session that the agent never started (or that goes on after its end).
+
+        Returns:
+            whether it was on its way already: what was looked at is as it was.
+        """
         known = self.session.values().look()
         if not known.get("started") or known.get("ended"):
             self._start(told=False)
         elif known.get("host", {}).get("starting"):
             self._wait()
+        else:
+            return True
+        return False
 
     def _supplied(self) -> bool:
         """Whether the session was started just now by an event that overtook the one of its start."""
@@ -273,17 +280,17 @@ class Course:
 
     def _turn(self) -> Turn:
         """Return the open turn of the moment's agent; begin what the agent never told of."""
-        self._started()
+        just_looked = self._started()
         session, moment = self.session, self.moment
+        turn = session.open_turn(moment.agent_id, just_looked=just_looked)
+        if turn is not None:
+            return turn
         if not moment.agent_id:
             return self._opened("", lambda: session.turn(override=True))
         raw = self.raw if self.row.does == "subagent_start" else None
         return self._opened(moment.agent_id, lambda: session.subagent(moment.agent, moment.agent_id, raw=raw))
 
     def _opened(self, agent_id: str, make: Callable[[], Turn]) -> Turn:
-        turn = self.session.open_turn(agent_id)
-        if turn is not None:
-            return turn
         turn = make()
         try:
             self._begin(turn)
@@ -598,7 +605,7 @@ class Course:
     def _pending(self) -> None:
         """Give what hooks left for the model, where there is a place for it."""
         if "inject" in self.row.can:
-            self._give(self.session.take_injected())
+            self._give(self.session.take_injected(just_looked=True))
 
     def _give(self, text: str) -> None:
         if text:

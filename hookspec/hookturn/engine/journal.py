@@ -78,6 +78,7 @@ class Journal:
         self._pid = 0  # a forked child must not share its parent's openings
         self._fd = self._lock_fd = -1
         self._id: tuple[int, int] | None = None  # of the file that ``_fd`` is
+        self._locked = False  # whether the lock is known to be the one beside the file that ``_fd`` is
         self._end = 0  # bytes of it that ``_data`` holds
         self._data: dict[str, Any] = {}
         self._small: Any = None  # what was last stored besides the histories; None before it was looked at
@@ -98,6 +99,11 @@ class Journal:
             if self._depth == 0:
                 self._follow()
             return self._data
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """All values as they were at the last look or change of this process."""
+        return self._data
 
     def set(self, key: str, value: Any) -> None:
         """Store a JSON value.
@@ -182,7 +188,7 @@ class Journal:
         Lines are whole or do not count, so reading needs no lock.
         """
         try:
-            found = os.stat(self.path)
+            found = os.stat(self.path)  # not of the opened file: on a network, a replaced one looks as before
         except (FileNotFoundError, NotADirectoryError):
             self._close_file()
             return -1
@@ -246,8 +252,7 @@ class Journal:
                 _used(self)
             platform.lock(self._lock_fd)
             try:
-                if os.fstat(self._lock_fd).st_nlink:  # else somebody removed the folder
-                    self._prepare()
+                if self._prepare():
                     return
             except BaseException:
                 platform.unlock(self._lock_fd)
@@ -256,12 +261,18 @@ class Journal:
             self._close()
         raise OSError(ESTALE, "was removed again and again", self.path)
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> bool:
+        """Have the file as it is now; False when somebody removed the folder, lock and all."""
         size = self._follow()
+        if not self._locked:  # the file was opened since: its folder goes with lock and file, under the lock
+            if not os.fstat(self._lock_fd).st_nlink:
+                return False
+            self._locked = True
         if self._fd < 0:  # not there, or damaged
             self._open(os.O_CREAT)
         elif size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
+        return True
 
     def _store(self) -> None:
         """Append what has changed, in one line."""
@@ -320,7 +331,7 @@ class Journal:
         self._data, self._end, self._small = {}, 0, None
 
     def _close_file(self) -> None:
-        fd, self._fd, self._id = self._fd, -1, None
+        fd, self._fd, self._id, self._locked = self._fd, -1, None, False
         self._forget()
         if fd >= 0:
             os.close(fd)

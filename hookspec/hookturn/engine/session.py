@@ -164,9 +164,13 @@ class _Common:
             if agent_id in data.get("turns", {}):
                 self._state.opened(data, agent_id, call_id, args=self._state.plain(dict(args)))
 
-    def take_injected(self) -> str:
-        """Return, once, what was injected for the next system prompt; for hosts that give it at another place."""
-        return self._state.take_pending()
+    def take_injected(self, *, just_looked: bool = False) -> str:
+        """Return, once, what was injected for the next system prompt; for hosts that give it at another place.
+
+        Parameters:
+            just_looked: something else of the session was asked or changed just now: one look at its file is enough.
+        """
+        return self._state.take_pending(just_looked)
 
     def _started(self, out: Outcome) -> None:
         self.env.update(out.env)
@@ -304,9 +308,15 @@ class Session(_Common):
         """
         return Turn(self, "", self.agent, "", phase, override=override, raw=raw)
 
-    def open_turn(self, agent_id: str = "") -> Turn | None:
-        """Return the turn that is open already, for attached sessions; None without one."""
-        found = self._state.get("turns", {}).get(agent_id)
+    def open_turn(self, agent_id: str = "", *, just_looked: bool = False) -> Turn | None:
+        """Return the turn that is open already, for attached sessions; None without one.
+
+        Parameters:
+            agent_id: the sub-agent, or "".
+            just_looked: something else of the session was asked just now: one look at its file is enough.
+        """
+        known = self._state.known if just_looked else self._state.look()
+        found = known.get("turns", {}).get(agent_id)
         if found is None:
             return None
         return Turn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)

@@ -90,6 +90,11 @@ class SessionState:
         """Return all values as they are now, to be read at once: one look costs less than several values."""
         return self._values.look()
 
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """All values as they were when they were last looked at, or changed, in this process."""
+        return self._values.known
+
     def next_call_id(self) -> str:
         """Return an id for a tool call that has none, unique in the session (in all processes where it is stored)."""
         if self.stored:
@@ -133,9 +138,10 @@ class SessionState:
         with self._values as data:
             data.setdefault("pending", []).append(text)
 
-    def take_pending(self) -> str:
+    def take_pending(self, just_looked: bool = False) -> str:
         """Return, once, the texts for the system prompt, joined with newlines."""
-        if not self._values.get("pending"):
+        known = self._values.known if just_looked else self._values.look()
+        if not known.get("pending"):
             return ""
         with self._values as data:
             return "\n".join(data.pop("pending", ()))

@@ -45,6 +45,11 @@ class LiveValues:
         return self._values
 
     @property
+    def known(self) -> Mapping[str, Any]:
+        """All values as they are now."""
+        return self._values
+
+    @property
     def histories(self) -> LiveValues:
         """The transaction, for changes of histories; it costs the same whatever is changed."""
         return self

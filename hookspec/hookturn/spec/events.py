@@ -90,6 +90,7 @@ class Event(KeywordRecord):
         own = cls.__dict__.get("__annotations__", {})
         inherited = [name for name in _GENERIC if name not in own]
         cls._fields = tuple(name for name in cls._fields if name not in inherited)
+        cls._names = frozenset(cls._fields)
         if cls.__module__ == __name__:
             _BY_TIMING[timing] = cls
 

@@ -189,6 +189,10 @@ _CHECKS: dict[str, tuple[type, ...]] = {
 }
 
 
+_SCALARS = frozenset([str, int, float, bool, type(None), FrozenDict, FrozenList])
+"""Kinds that are frozen as they are."""
+
+
 def _check_of(annotation: object) -> tuple[type, ...] | None:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     if "|" in text:
@@ -201,6 +205,7 @@ class Record:
     """A frozen record. Subclasses declare fields by annotation; a field without a default is required."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
     _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
     _wrong: ClassVar[type[HookturnError]] = EventError  # what a wrongly built record raises
@@ -224,6 +229,7 @@ class Record:
             else:
                 checks.pop(name, None)
         cls._fields = tuple(fields)
+        cls._names = frozenset(fields)
         cls._required = frozenset(required)
         cls._checks = checks
 
@@ -240,25 +246,23 @@ class Record:
                     if name in fields:
                         raise cls._wrong(f"{cls.__name__} got two values for {name!r}")
                     fields[name] = value
-            for name in fields:
-                if name not in cls._fields:
-                    raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
-            missing = cls._required - fields.keys()
-            if missing:
+            if not fields.keys() <= cls._names:
+                name = next(name for name in fields if name not in cls._names)
+                raise cls._wrong(f"{cls.__name__} has no field {name!r}{did_you_mean(name, cls._fields)}")
+            if not cls._required <= fields.keys():
+                missing = cls._required - fields.keys()
                 raise cls._wrong(f"{cls.__name__} needs {', '.join(sorted(missing))}")
             checks = cls._checks
             for name, value in fields.items():
                 check = checks.get(name)
                 kind = value.__class__
-                if (
-                    check is not None
-                    and kind not in check  # a subclass of what is asked for is right, too
-                    and (not isinstance(value, check) or kind is bool)
-                ):
-                    raise cls._wrong(
-                        f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
-                    )
-                if kind is not str and isinstance(value, (dict, list, tuple)):
+                if check is not None and kind not in check:
+                    # A subclass of what is asked for is right, too; True is no number.
+                    if not isinstance(value, check) or kind is bool:
+                        raise cls._wrong(
+                            f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
+                        )
+                if kind not in _SCALARS and isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)
 
