@@ -303,7 +303,10 @@ def guarded(folder, *, raises=None):
 
 def ask(folder, payload, agent="claude-code", **more):
     more.setdefault("engine_for", guarded(folder))
-    return bridge.answer(agent, payload, environ={}, cwd=str(folder), memory=folder / "memory", **more)
+    more.update(environ={}, cwd=str(folder), memory=folder / "memory")
+    if more.pop("here", False):
+        return bridge.answer_here(agent, payload, elsewhere=pytest.fail, **more)
+    return bridge.answer(agent, payload, **more)
 
 
 NESTED = b"[" * 300 + b"]" * 300
@@ -348,7 +351,7 @@ def test_ctrl_c_is_ctrl_c(tmp_path):
         ask(
             tmp_path,
             json.dumps(PRE).encode(),
-            watch=False,
+            here=True,
             engine_for=guarded(tmp_path, raises=KeyboardInterrupt()),
         )
     said = []
@@ -357,7 +360,7 @@ def test_ctrl_c_is_ctrl_c(tmp_path):
             ask(
                 tmp_path,
                 json.dumps(PRE).encode(),
-                watch=False,
+                here=True,
                 engine_for=guarded(tmp_path, raises=KeyboardInterrupt()),
             )
         )

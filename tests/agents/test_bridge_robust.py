@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from claude_answers import check
 from hookturn import Allow, Deny, Engine, Rewrite, hookimpl
 from hookturn.agents import bridge, memory, open_sessions
 from hookturn.agents.claude_code import hooks as claude
+from hookturn.engine.session import SteppedSession
 
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
 PAYLOADS = {path.stem: json.loads(path.read_text()) for path in sorted(CAPTURES.glob("*.json"))}
@@ -52,7 +54,24 @@ class Caller:
             payload = json.dumps(payload).encode()
         more.setdefault("engine_for", self.engine)
         more.setdefault("memory", self.memory)
-        return bridge.answer(agent, payload, environ=self.environ, cwd=str(self.folder), **more)
+        more.update(environ=self.environ, cwd=str(self.folder))
+        ask = answer_here if more.pop("here", False) else bridge.answer
+        return ask(agent, payload, **more)
+
+
+def answer_here(agent, payload, **about):
+    """The answer as a caller gets it whose own thread may be left behind with a hook."""
+    answers = queue.SimpleQueue()
+
+    def call():
+        answer = bridge.answer_here(agent, payload, elsewhere=answers.put, **about)
+        if answer is not None:
+            answers.put(answer)
+
+    threading.Thread(target=call, daemon=True).start()
+    answer = answers.get(timeout=30)
+    assert answers.empty()
+    return answer
 
 
 GUARD = ("pre_tool_execution", None)
@@ -379,11 +398,11 @@ def sleeping(event):
     time.sleep(30)
 
 
-@pytest.mark.parametrize("watch", [True, False])
-def test_a_slow_hook_is_left_behind_in_time(tmp_path, watch):
+@pytest.mark.parametrize("here", [True, False])
+def test_a_slow_hook_is_left_behind_in_time(tmp_path, here):
     caller = Caller(tmp_path, plugin(answer=sleeping))
     begun = time.monotonic()
-    answer = caller(PRE, timeout=2, watch=watch)
+    answer = caller(PRE, timeout=2, here=here)
     assert time.monotonic() - begun < 10
     assert answer.stdout == b""
 
@@ -393,10 +412,33 @@ def test_a_slow_guard_denies_in_time(tmp_path):
     assert denies(caller(PRE, timeout=2))
 
 
-def test_a_guard_behind_a_slow_hook_is_still_asked(tmp_path):
+@pytest.mark.parametrize("here", [True, False])
+def test_a_guard_behind_a_slow_hook_is_still_asked(tmp_path, here):
     guard = plugin(guard=True, answer=Deny("guarded"))
     caller = Caller(tmp_path, plugin(answer=sleeping), guard)
-    assert b"guarded" in caller(PRE, timeout=4).stdout
+    assert b"guarded" in caller(PRE, timeout=4, here=here).stdout
+
+
+def test_whoever_is_behind_slow_hooks_is_still_asked_where_the_thread_is_left_behind(tmp_path):
+    """One slow hook after another: each costs its own time only, and the call goes on to its end."""
+    stuck = threading.Event()
+
+    def waits(event):
+        stuck.wait(20)
+        return Deny("too late")
+
+    slow = [plugin(answer=waits, timeout=0.2) for _ in range(2)]
+    ends = plugin("post_tool_execution")
+    caller = Caller(tmp_path, *slow, plugin(answer=Deny("by the third")), ends)
+    try:
+        answer = caller(PRE, timeout=20, here=True)
+    finally:
+        stuck.set()
+    assert b"by the third" in answer.stdout and denies(answer)
+    assert [event.status for event in ends.seen] == ["denied"]
+    again = caller(PRE, here=True)
+    assert b"by the third" in again.stdout, "the decision is stored"
+    assert len(ends.seen) == 1
 
 
 @pytest.mark.parametrize("kind", ["opened", "closed"])
@@ -588,10 +630,15 @@ def test_a_session_without_a_call_for_long_is_ended(tmp_path):
     caller = Caller(tmp_path, ends)
     caller({**PAYLOADS["SessionStart"], "session_id": "left"})
     engine = caller.engine(None)
-    assert open_sessions.close_stale(engine, "claude-code") == []
-    assert open_sessions.close_stale(engine, "claude-code", idle=-1, but="left") == []
-    assert open_sessions.close_stale(engine, "claude-code", idle=-1) == ["left"]
-    assert open_sessions.close_stale(engine, "claude-code", idle=-1) == []
+
+    def closed(**about):
+        session = SteppedSession(engine, session_id="another")
+        return engine.drive(session.steps(open_sessions.close_stale(engine, "claude-code", **about)))
+
+    assert closed() == []
+    assert closed(idle=-1, but="left") == []
+    assert closed(idle=-1) == ["left"]
+    assert closed(idle=-1) == []
     assert [event.reason for event in ends.seen] == ["unknown"]
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..engine.engine import Engine
     from ..spec.tools import Tool
+    from .driving import Course
     from .moments import Moment, Row, Said
 
     class AgentHooks(Protocol):
@@ -182,7 +183,6 @@ def answer(
     spent: float = 0.0,
     memory: str | PathLike[str] | None = None,
     caller_pid: int = 0,
-    watch: bool = True,
 ) -> BridgeAnswer:
     """Answer one call of an agent. Never raises but for KeyboardInterrupt, never takes longer than it may.
 
@@ -201,30 +201,55 @@ def answer(
         memory: folder in which the bridge remembers, by project, what fails closed, for calls in which no
             engine can be made; None remembers nothing.
         caller_pid: the agent's process, to tell later whether it still lives; 0 when unknown.
-        watch: run on a thread of its own that is left behind at the deadline. Without it the caller watches
-            the time, and answers with ``late`` when it is over.
 
     Returns:
         the agent's answer. When something goes wrong: a refusal in the agent's form if the event decides
         something and a hook there fails closed (a guard, ``on_failure: deny``, a required plugin), else an
         answer without opinion; the cause is in ``stderr`` either way.
     """
+    from ..engine.engine import run_on_thread
+
     call = _Call(agent, payload, environ, cwd, event, memory)
     if call.hooks is None or call.answer is not None:
         return call.closing()
-    row = call.row
-    limit = min(timeout if timeout is not None and timeout > 0 else row.seconds, MOST_SECONDS)
-    seconds = max(max(limit - MARGIN, limit / 2) - spent, 0.0)
+    limit, seconds = call.time(timeout, spent)
     until = monotonic() + seconds * (1 - SPARE)
-    if not watch:
-        return call.run(engine_for, until, caller_pid)
-    from ..engine.engine import run_on_thread
-
     try:
         answered: BridgeAnswer = run_on_thread(lambda: call.run(engine_for, until, caller_pid), seconds)
     except TimeoutError:
         return call.late(limit)
     return answered
+
+
+def answer_here(
+    agent: str,
+    payload: bytes,
+    *,
+    elsewhere: Callable[[BridgeAnswer], None],
+    environ: Mapping[str, str],
+    cwd: str,
+    engine_for: Callable[[Place], Engine],
+    event: str = "",
+    timeout: float | None = None,
+    memory: str | PathLike[str] | None = None,
+    caller_pid: int = 0,
+) -> BridgeAnswer | None:
+    """Answer one call on this thread, which is left behind with a hook that takes longer than it may.
+
+    The caller watches the agent's time, and answers with ``late`` when it is over.
+
+    Parameters:
+        elsewhere: gets the answer, on another thread, when this one was left behind.
+        agent, payload, environ, cwd, engine_for, event, timeout, memory, caller_pid: as for ``answer``.
+
+    Returns:
+        as ``answer``; None on a thread that was left behind, which must not touch anything of the call any more.
+    """
+    call = _Call(agent, payload, environ, cwd, event, memory)
+    if call.hooks is None or call.answer is not None:
+        return call.closing()
+    _, seconds = call.time(timeout, 0.0)
+    return call.run_here(engine_for, monotonic() + seconds * (1 - SPARE), caller_pid, elsewhere)
 
 
 def late(
@@ -359,22 +384,58 @@ class _Call:
             }
         )
 
+    def time(self, timeout: float | None, spent: float) -> tuple[float, float]:
+        """Return the agent's limit, and what is left of it for the answer, in seconds."""
+        limit = min(timeout if timeout is not None and timeout > 0 else self.row.seconds, MOST_SECONDS)
+        return limit, max(max(limit - MARGIN, limit / 2) - spent, 0.0)
+
     def run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
         """Fire the event and translate what hooks say; whatever goes wrong is answered by policy."""
-        me = os.getpid()
+        with _Alone():
+            try:
+                course = self._course(engine_for, until, pid)
+                if course is None:
+                    return self.by_policy(self.unreadable)
+                return self._written(course, course.engine.drive(course.steps()))
+            except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
+                return self._failed(error)
+
+    def run_here(
+        self,
+        engine_for: Callable[[Place], Engine],
+        until: float,
+        pid: int,
+        elsewhere: Callable[[BridgeAnswer], None],
+    ) -> BridgeAnswer | None:
+        """As ``run``, on a thread that may be left behind (see ``Ride.go``)."""
+        with _Alone():
+            try:
+                course = self._course(engine_for, until, pid)
+                if course is None:
+                    return self.by_policy(self.unreadable)
+                from ..engine.rides import Ride
+
+                ride = Ride(course.engine, course.steps())
+                end = ride.go(lambda end: elsewhere(self._ended(course, end)))
+            except BaseException as error:  # as above
+                return self._failed(error)
+            return None if end is None else self._ended(course, end)
+
+    def _failed(self, error: BaseException) -> BridgeAnswer:
+        from threading import current_thread, main_thread
+
+        if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+            raise error
+        return self.by_policy(_cause(error))
+
+    def _ended(self, course: Course, end: Callable[[], Said]) -> BridgeAnswer:
         try:
-            return self._run(engine_for, until, pid)
-        except BaseException as error:  # a hook may raise anything, on a thread where no Ctrl-C arrives
-            from threading import current_thread, main_thread
+            return self._written(course, end())
+        except BaseException as error:  # as above
+            return self._failed(error)
 
-            if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
-                raise
-            return self.by_policy(_cause(error))
-        finally:
-            if os.getpid() != me:  # a hook forked, and its child came back: the answer is not its own
-                os._exit(0)
-
-    def _run(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> BridgeAnswer:
+    def _course(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> Course | None:
+        """Return what is to be done; None for a payload that cannot be read."""
         from .driving import Course
         from .fitting import fit
 
@@ -382,7 +443,7 @@ class _Call:
         if self.unreadable:
             if self.row.decides or not self.known:
                 self.engine = engine_for(self.place)  # what fails closed here
-            return self.by_policy(self.unreadable)
+            return None
         assert hooks is not None and payload is not None
         engine = self.engine = engine_for(self.place)
         if self.memory is not None:
@@ -409,8 +470,11 @@ class _Call:
                 lambda text: engine.inject(course.session.id, text),
             ),
         )
-        said = course.run()
-        written = hooks.write(self.row, moment, said, self.environ)
+        return course
+
+    def _written(self, course: Course, said: Said) -> BridgeAnswer:
+        assert self.hooks is not None
+        written = self.hooks.write(self.row, course.moment, said, self.environ)
         self.notes += said.lost
         return self._finished(written)
 
@@ -454,6 +518,17 @@ class _Call:
 
     def _stderr(self) -> str:
         return "".join(f"hookturn: {one_line(note)}\n" for note in self.notes)
+
+
+class _Alone:
+    """Ends a process that a hook forked, and that came back: the answer is not its own."""
+
+    def __enter__(self) -> None:
+        self._pid = os.getpid()
+
+    def __exit__(self, *exception: object) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)
 
 
 # -- payloads ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ state, so that every call may be a process of its own.
 
 from __future__ import annotations
 
+from ..engine.session import SteppedSession
 from ..quick import sha256_hex
 from ..spec.errors import LifecycleError
 from ..spec.record import thaw
@@ -14,12 +15,12 @@ from .moments import Said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
-    from ..engine.engine import Engine
+    from ..engine.engine import Engine, Wait
     from ..engine.outcome import Outcome
-    from ..engine.session import Session, Turn
+    from ..engine.session import AsyncTurn
     from ..spec.tools import Tool
     from .moments import Moment, Row
 
@@ -79,8 +80,9 @@ class Course:
         self.said = Said()
         self._until = until
         self._fitted = fitted
-        self.session: Session = engine.attach(
-            moment.session_id or self._session_of_process() or UNKNOWN_SESSION.format(agent),
+        self.session = SteppedSession(
+            engine,
+            session_id=moment.session_id or self._session_of_process() or UNKNOWN_SESSION.format(agent),
             agent="" if moment.agent_id else moment.agent or "main",
             cwd=moment.cwd,
             host=agent,
@@ -89,6 +91,7 @@ class Course:
             env=environ,
             tools=tools,
             transcript_path=moment.transcript_path,
+            attached=True,
             can_prompt="ask" in row.can,
             raw=raw if row.does == "session_start" else None,
         )
@@ -99,9 +102,16 @@ class Course:
 
         return of_process(self.engine, self.agent, self.pid)
 
-    def run(self) -> Said:
-        """Fire what the moment asks for; returns what hooks said, fitted to the row."""
-        getattr(self, f"_{self.row.does}")()
+    def steps(self) -> Generator[Wait, Any, Said]:
+        """Fire what the moment asks for; what is to be waited for is yielded (see ``Engine.drive``).
+
+        Returns:
+            what hooks said, fitted to the row.
+        """
+        return self.session.steps(self._course())
+
+    async def _course(self) -> Said:
+        await getattr(self, f"_{self.row.does}")()
         if self.said.env and self.row.keeps_env:
             with self._host() as host:
                 host.setdefault("env", {}).update(self.said.env)
@@ -122,35 +132,35 @@ class Course:
 
     # -- the session ----------------------------------------------------------------------------
 
-    def _session_start(self) -> None:
+    async def _session_start(self) -> None:
         session, moment = self.session, self.moment
         again = moment.source == "compact"
         turn = session.open_turn()
         if self.row.overtaken and not again and self._supplied():
             if session.started:
-                self._started()
+                await self._started()
                 return
             if moment.source == "startup":  # its first prompt was refused, and it is over
                 return
         if session.started and not again:
-            session.end("unknown")  # it was killed before, or its end was never told
+            await session.end("unknown")  # it was killed before, or its end was never told
             turn = None
-        self._start()
+        await self._start()
         if moment.source in FRESH:
             self._forget_told()
         if session.blocked_by:
             self.said.warnings.append(f"{session.blocked_by} blocked this session: its prompts are refused")
         if turn is not None:
-            self._context(turn)
+            await self._context(turn)
         elif "inject" in self.row.can:
             self._give(session.take_injected())
         if not again:
             from .open_sessions import close_stale, sweep
 
-            close_stale(self.engine, self.agent, but=session.id, until=self._until)
+            await close_stale(self.engine, self.agent, but=session.id, until=self._until)
             sweep(self.engine, until=self._until)
 
-    def _start(self, told: bool = True) -> None:
+    async def _start(self, told: bool = True) -> None:
         import os
         from time import time
 
@@ -164,7 +174,7 @@ class Course:
                 host["supplied"] = 0 if told else time()
         ours = True
         try:
-            session.start()
+            await session.start()
         except LifecycleError:  # a parallel call was faster
             ours = False
         finally:
@@ -180,7 +190,7 @@ class Course:
 
         note(self.engine, self.agent, session.id, self.pid)
 
-    def _started(self) -> bool:
+    async def _started(self) -> bool:
         """Start the session that the agent never started (or that goes on after its end).
 
         Returns:
@@ -188,7 +198,7 @@ class Course:
         """
         known = self.session.values().look()
         if not known.get("started") or known.get("ended"):
-            self._start(told=False)
+            await self._start(told=False)
         elif known.get("host", {}).get("starting"):
             self._wait()
         else:
@@ -219,11 +229,11 @@ class Course:
         at, pid, when = self._host_value("starting") or (0.0, 0, "")
         return 0 <= time() - at < _STARTING and (not when or born(pid) == when)
 
-    def _session_end(self) -> None:
+    async def _session_end(self) -> None:
         session = self.session
         if session.started:
             before = len(session.warnings)
-            session.end(self.moment.reason or "complete", raw=self.raw)
+            await session.end(self.moment.reason or "complete", raw=self.raw)
             self.said.warnings += session.warnings[before:]
         from .open_sessions import forget
 
@@ -231,20 +241,20 @@ class Course:
 
     # -- turns ----------------------------------------------------------------------------------
 
-    def _prompt(self) -> None:
+    async def _prompt(self) -> None:
         if self.moment.agent_id:  # a sub-agent's task: its turn has begun, and no user said it
-            self._context(self._turn())
+            await self._context(await self._turn())
             return
-        self._started()
+        await self._started()
         session, moment, said = self.session, self.moment, self.said
         left = session.open_turn()
         if left is not None and self._goes_on(moment.text):
-            self._context(left)
+            await self._context(left)
             return
         if left is not None:  # the agent was interrupted: it tells no end of such turns
             others = [key for key in session.open_turns if key]  # they may go on in the background
-            said.warnings += left.complete(final=True, keep=others).warnings
-        prompt = session.submit(moment.text, raw=self.raw)
+            said.warnings += (await left.complete(final=True, keep=others)).warnings
+        prompt = await session.submit(moment.text, raw=self.raw)
         said.warnings += prompt.warnings
         if prompt.text != moment.text:
             said.text, said.text_by = prompt.text, _changers(prompt.outcomes)
@@ -257,11 +267,11 @@ class Course:
             return
         said.inject += prompt.injected
         turn = session.turn(override=not prompt.goes_on, raw=self.raw)
-        self._begin(turn)
+        await self._begin(turn)
         if prompt.blocked_by:  # the agent goes on all the same: its calls are refused
             with session.values() as data:
                 data["turns"][""]["blocked"] = [prompt.blocked_by, prompt.message]
-        self._context(turn)
+        await self._context(turn)
 
     def _goes_on(self, text: str) -> bool:
         """Whether a prompt is what a hook said to go on with: many agents tell it as if the user had."""
@@ -270,30 +280,32 @@ class Course:
         with self._host() as host:
             return bool(host.pop("again").strip() == text.strip())
 
-    def _begin(self, turn: Turn) -> None:
-        turn.begin()
+    async def _begin(self, turn: AsyncTurn) -> None:
+        await turn.begin()
         self.said.env.update(turn.env)
         self.said.warnings += turn.warnings
         if not turn.agent_id:
             with self._host() as host:
                 host["responses"] = 0
 
-    def _turn(self) -> Turn:
+    async def _turn(self) -> AsyncTurn:
         """Return the open turn of the moment's agent; begin what the agent never told of."""
-        just_looked = self._started()
+        just_looked = await self._started()
         session, moment = self.session, self.moment
         turn = session.open_turn(moment.agent_id, just_looked=just_looked)
         if turn is not None:
             return turn
         if not moment.agent_id:
-            return self._opened("", lambda: session.turn(override=True))
+            return await self._opened("", lambda: session.turn(override=True))
         raw = self.raw if self.row.does == "subagent_start" else None
-        return self._opened(moment.agent_id, lambda: session.subagent(moment.agent, moment.agent_id, raw=raw))
+        return await self._opened(
+            moment.agent_id, lambda: session.subagent(moment.agent, moment.agent_id, raw=raw)
+        )
 
-    def _opened(self, agent_id: str, make: Callable[[], Turn]) -> Turn:
+    async def _opened(self, agent_id: str, make: Callable[[], AsyncTurn]) -> AsyncTurn:
         turn = make()
         try:
-            self._begin(turn)
+            await self._begin(turn)
         except LifecycleError:  # a parallel call was faster
             found = self.session.open_turn(agent_id)
             if found is None:
@@ -301,13 +313,13 @@ class Course:
             return found
         return turn
 
-    def _message(self) -> None:
+    async def _message(self) -> None:
         moment, said = self.moment, self.said
         text, pieces = self._whole_message()
         if text is None:
             return
-        turn = self._turn()
-        response = turn.model_response(text, model=moment.model, raw=self.raw)
+        turn = await self._turn()
+        response = await turn.model_response(text, model=moment.model, raw=self.raw)
         with self._host() as host:
             host["responses"] = host.get("responses", 0) + 1
         said.warnings += response.warnings
@@ -336,23 +348,23 @@ class Course:
             del pieces[moment.message_id]
             return "".join(mine), len(mine)
 
-    def _turn_end(self) -> None:
-        turn, moment, said = self._turn(), self.moment, self.said
+    async def _turn_end(self) -> None:
+        turn, moment, said = await self._turn(), self.moment, self.said
         with self._host() as host:
             told = host.get("responses", 0)
             host["responses"] = 0
         if not told and moment.text:
-            response = turn.model_response(
+            response = await turn.model_response(
                 moment.text, raw=self.raw
             )  # the agent told of no answer of the model
             said.warnings += response.warnings
-        self._complete(turn, moment.text)
+        await self._complete(turn, moment.text)
 
-    def _complete(self, turn: Turn, text: str) -> None:
+    async def _complete(self, turn: AsyncTurn, text: str) -> None:
         said = self.said
         enough = self._went_on_enough(turn)
         final = enough or "again" not in self.row.can
-        end = turn.complete(text, final=final, keep=self._running(), raw=self.raw)
+        end = await turn.complete(text, final=final, keep=self._running(), raw=self.raw)
         said.warnings += end.warnings
         if enough and end.outcome.continue_reason:
             said.warnings.append(
@@ -370,7 +382,7 @@ class Course:
         elif end.text != text:
             said.text, said.text_by = end.text, _changers([end.outcome])
 
-    def _went_on_enough(self, turn: Turn) -> bool:
+    def _went_on_enough(self, turn: AsyncTurn) -> bool:
         """Whether the agent would end the turn now whatever is said."""
         if not self.row.most_again:
             return False
@@ -382,53 +394,52 @@ class Course:
         running = self.moment.running
         return [key for key in self.session.open_turns if key] if running == ["*"] else running
 
-    def _turn_failed(self) -> None:
-        turn, moment = self._turn(), self.moment
-        turn.fail(moment.reason or "error", moment.error or moment.text, phase="model", raw=self.raw)
-        self.said.warnings += turn.complete(
-            moment.text, final=True, keep=self._running(), raw=self.raw
-        ).warnings
+    async def _turn_failed(self) -> None:
+        turn, moment = await self._turn(), self.moment
+        await turn.fail(moment.reason or "error", moment.error or moment.text, phase="model", raw=self.raw)
+        end = await turn.complete(moment.text, final=True, keep=self._running(), raw=self.raw)
+        self.said.warnings += end.warnings
 
-    def _error(self) -> None:
-        moment = self.moment
-        self._turn().fail(moment.reason or "error", moment.error, phase="model", raw=self.raw)
+    async def _error(self) -> None:
+        turn, moment = await self._turn(), self.moment
+        await turn.fail(moment.reason or "error", moment.error, phase="model", raw=self.raw)
 
-    def _idle(self) -> None:
+    async def _idle(self) -> None:
         turn = self.session.open_turn(self.moment.agent_id)
         if turn is not None:
-            self._complete(turn, self.moment.text)
+            await self._complete(turn, self.moment.text)
 
-    def _system_prompt(self) -> None:
-        turn, parts = self._turn(), self.moment.parts
+    async def _system_prompt(self) -> None:
+        turn, parts = await self._turn(), self.moment.parts
         if turn.blocked_by and "stop" in self.row.can:
             self.said.stop, self.said.by = True, turn.blocked_by
             self.said.reason = f"The turn was ended by {turn.blocked_by}."
             return
         before = len(turn.warnings)
-        changed = turn.system_prompt(parts, raw=self.raw)
+        changed = await turn.system_prompt(parts, raw=self.raw)
         self.said.warnings += turn.warnings[before:]
         if changed != parts:
             self.said.parts = changed
 
-    def _env(self) -> None:
-        self._event()
+    async def _env(self) -> None:
+        await self._event()
         self.said.env = {**(self._host_value("env") or {}), **self.said.env}
 
-    def _subagent_start(self) -> None:
-        self._context(self._turn())
+    async def _subagent_start(self) -> None:
+        await self._context(await self._turn())
 
-    def _subagent_end(self) -> None:
+    async def _subagent_end(self) -> None:
         turn = self.session.open_turn(self.moment.agent_id) if self.moment.agent_id else None
         if turn is None:  # a helper whose start the agent does not tell
-            self._event()
+            await self._event()
         else:
-            self._complete(turn, self.moment.text)
+            await self._complete(turn, self.moment.text)
 
     # -- tool calls -----------------------------------------------------------------------------
 
-    def _tool(self) -> None:
-        turn, moment, said = self._turn(), self.moment, self.said
-        call = turn.begin_tool(
+    async def _tool(self) -> None:
+        turn, moment, said = await self._turn(), self.moment, self.said
+        call = await turn.begin_tool(
             moment.call_id or _new_id(), moment.tool, moment.args, mcp=moment.mcp, raw=self.raw
         )
         said.warnings += call.warnings
@@ -448,7 +459,7 @@ class Course:
         if changed and said.args is None and said.decision != "deny":
             self._runs_as_it_was(call.call_id)
         if said.decision == "deny" and call.go:
-            turn.end_tool(call.call_id, "denied", result=said.reason, by=said.by, reason=said.reason)
+            await turn.end_tool(call.call_id, "denied", result=said.reason, by=said.by, reason=said.reason)
         if said.decision != "deny" and not said.replied:
             self._pending()
 
@@ -456,13 +467,13 @@ class Course:
         """Undo the change of arguments that the agent does not take, so that the call's end tells what ran."""
         self.session.amend_call(call_id, self.moment.args, self.moment.agent_id)
 
-    def _permission(self) -> None:
-        turn, moment, said = self._turn(), self.moment, self.said
+    async def _permission(self) -> None:
+        turn, moment, said = await self._turn(), self.moment, self.said
         call_id = moment.call_id or self.session.find_call(moment.tool, moment.args) or self._alike()
         if self._was_asked(call_id):
             return  # our own Ask led to this prompt, and the hooks were heard then
         reason = moment.reason or f"{self.agent} asks its user"
-        call = turn.ask(
+        call = await turn.ask(
             moment.tool,
             moment.args,
             reason=reason,
@@ -475,7 +486,9 @@ class Course:
         if call.denied_by:
             said.refuse(call.message, call.denied_by)
             if call_id in self.session.open_calls(moment.agent_id):
-                turn.end_tool(call_id, "denied", result=call.message, by=call.denied_by, reason=call.reason)
+                await turn.end_tool(
+                    call_id, "denied", result=call.message, by=call.denied_by, reason=call.reason
+                )
         elif call.decision:
             said.decision, said.reason = call.decision, call.reason
 
@@ -500,14 +513,14 @@ class Course:
         calls = [turn["open"].get(call_id) for turn in list(turns.values())]
         return any(call is not None and call.get("decision") == "ask" for call in calls)
 
-    def _tool_end(self) -> None:
-        turn, moment, said = self._turn(), self.moment, self.said
+    async def _tool_end(self) -> None:
+        turn, moment, said = await self._turn(), self.moment, self.said
         args = moment.args if isinstance(moment.args, dict) else {}
         call_id = moment.call_id or self.session.find_call(moment.tool, args) or _new_id()
         if not moment.tool and call_id not in self.session.open_calls(moment.agent_id):
             return  # refused before any hook was asked, or by one of ours
         denied = moment.status == "denied"
-        done = turn.end_tool(
+        done = await turn.end_tool(
             call_id,
             moment.status,
             result=moment.result,
@@ -522,7 +535,7 @@ class Course:
         said.warnings += done.warnings
         if done.status in ("denied", "replied") and not denied:
             text = f"{moment.tool} ran although {done.denied_by or 'a hook'} had refused it"
-            turn.fail("RefusedCallRan", text, phase="tool", raw=self.raw)
+            await turn.fail("RefusedCallRan", text, phase="tool", raw=self.raw)
             said.warnings.append(text)
         out = done.outcome
         if out is not None:
@@ -536,20 +549,20 @@ class Course:
             elif any(change.field == "result" for change in out.rewrites):
                 said.changed, said.result = True, thaw(done.value)
         if self.row.request:
-            self._context(turn)
+            await self._context(turn)
         else:
             self._pending()
 
-    def _batch_end(self) -> None:
-        turn = self._turn()
+    async def _batch_end(self) -> None:
+        turn = await self._turn()
         for call_id in self.session.open_calls(self.moment.agent_id):
-            turn.end_tool(call_id, "unknown")
+            await turn.end_tool(call_id, "unknown")
         if turn.blocked_by:
             self.said.stop, self.said.by = True, turn.blocked_by
             self.said.reason = f"The turn was ended by {turn.blocked_by}."
-        self._context(turn)
+        await self._context(turn)
 
-    def _request(self) -> None:
+    async def _request(self) -> None:
         turn = self.session.open_turn(self.moment.agent_id)
         if turn is not None and turn.blocked_by:
             said = self.said
@@ -560,19 +573,19 @@ class Course:
             )
             if "stop" in self.row.can:  # the agent tells no other end of it
                 others = [key for key in self.session.open_turns if key]  # they may go on in the background
-                said.warnings += turn.complete(final=True, keep=others).warnings
+                said.warnings += (await turn.complete(final=True, keep=others)).warnings
                 return
         self._pending()
 
     # -- the rest -------------------------------------------------------------------------------
 
-    def _compacted(self) -> None:
+    async def _compacted(self) -> None:
         self._forget_told()
-        self._event()
+        await self._event()
 
-    def _event(self) -> None:
+    async def _event(self) -> None:
         row, moment = self.row, self.moment
-        out = self.session.event(
+        out = await self.session.event(
             row.type or "subagent.stop", thaw(moment.properties), list(row.accepts), raw=self.raw
         )
         hear(out, self.said)
@@ -580,7 +593,7 @@ class Course:
         if "inject" in row.can:
             self._give(self.session.take_injected())
 
-    def _context(self, turn: Turn) -> None:
+    async def _context(self, turn: AsyncTurn) -> None:
         """Give what the next request of the agent's model should read: injected texts, and what is new of the
         system prompt, which the agent lets nobody change."""
         if "inject" not in self.row.can:
@@ -589,7 +602,7 @@ class Course:
         if not self.row.system:
             return
         before = len(turn.warnings)
-        parts = turn.system_prompt([], raw=self.raw)
+        parts = await turn.system_prompt([], raw=self.raw)
         self.said.warnings += turn.warnings[before:]
         if not parts and not self._host_value("told"):
             return
@@ -626,7 +639,7 @@ class Course:
 class _Host:
     """The bridge's own values in the session's state, as a transaction."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SteppedSession) -> None:
         self._values = session.values()
 
     def __enter__(self) -> dict[str, Any]:

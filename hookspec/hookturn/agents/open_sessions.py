@@ -64,10 +64,12 @@ def of_process(engine: Engine, agent: str, pid: int) -> str:
     return max(known, default=(0.0, ""))[1]
 
 
-def close_stale(
+async def close_stale(
     engine: Engine, agent: str, *, but: str = "", idle: float = IDLE, until: float | None = None
 ) -> list[str]:
     """End the sessions that were left, with reason ``unknown``; their open calls get status unknown.
+
+    A coroutine of steps (see ``SteppedSession``).
 
     Parameters:
         engine: the project's engine.
@@ -81,6 +83,8 @@ def close_stale(
     """
     from time import monotonic
 
+    from ..engine.session import SteppedSession
+
     ended: list[str] = []
     with _open(engine, agent) as sessions:
         known = dict(sessions)
@@ -89,10 +93,10 @@ def close_stale(
             continue
         if len(ended) >= MOST or (until is not None and monotonic() >= until):
             break
-        session = engine.attach(session_id, host=agent)
+        session = SteppedSession(engine, session_id=session_id, host=agent, attached=True)
         session.until(until)
         if session.started:
-            session.end(REASON)
+            await session.end(REASON)
             ended.append(session_id)
         forget(engine, agent, session_id)
     return ended

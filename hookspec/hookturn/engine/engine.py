@@ -423,7 +423,7 @@ class Engine:
             event = self._prepared(event)
             for step in plan.steps:
                 alone = Plan(plan.timing, [step])
-                fold: Fold = self._drive(self._steps(alone, event, True, None, None, None))
+                fold: Fold = self.drive(self._steps(alone, event, True, None, None, None))
                 records += fold.outcome().hooks
         return records
 
@@ -447,6 +447,11 @@ class Engine:
         permissions = self.permissions if op.ladder else None
         return self._fire(self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried)
 
+    def fire_steps(self, op: Fire) -> Generator[Wait, Any, Outcome]:
+        """Fire for a session that is driven step by step: yields what is to be waited for."""
+        permissions = self.permissions if op.ladder else None
+        return self._whole(self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried)
+
     async def afire_op(self, op: Fire) -> Outcome:
         """Fire for an asynchronous session's lifecycle."""
         permissions = self.permissions if op.ladder else None
@@ -463,7 +468,7 @@ class Engine:
         permissions: Permissions | None,
         carried: tuple[Vote, ...] | None,
     ) -> Outcome:
-        out: Outcome = self._drive(self._whole(plan, event, measure, deadline, permissions, carried))
+        out: Outcome = self.drive(self._whole(plan, event, measure, deadline, permissions, carried))
         return out
 
     async def _afire(
@@ -536,7 +541,7 @@ class Engine:
     def _folded(self, fold: Fold) -> Outcome:
         out = fold.outcome()
         if fold.failures:
-            self._drive(self._report(fold, out))
+            self.drive(self._report(fold, out))
         return out
 
     def _fire_plain(
@@ -914,8 +919,8 @@ class Engine:
 
     # -- waiting --------------------------------------------------------------------------------
 
-    def _drive(self, steps: Generator[Wait, Any, Any]) -> Any:
-        """Run a generator of steps from synchronous code."""
+    def drive(self, steps: Generator[Wait, Any, Any]) -> Any:
+        """Run a generator of steps from synchronous code: return its result, or raise what it raises."""
         if self.threaded:
             from .rides import Ride
 

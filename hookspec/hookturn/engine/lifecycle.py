@@ -723,7 +723,9 @@ class Lifecycle:
                 self.state.note(["close", agent_id, call_id, end])
             else:  # it is over when the hooks have had it, so that a kill before that does not lose it
                 more = {} if begun else opened
-                self.state.note(["open", agent_id, call_id, {**more, "ending": {**end, "process": process()}}])
+                self.state.note(
+                    ["open", agent_id, call_id, {**more, "ending": {**end, "process": process()}}]
+                )
             if left is None:
                 row = {
                     "call_id": call_id,

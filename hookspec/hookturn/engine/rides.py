@@ -1,10 +1,13 @@
-"""Runs a fire's synchronous hooks on a thread that can be left behind, all of them on the same one.
+"""Runs synchronous hooks on a thread that can be left behind, all hooks of a fire on the same one.
 
 Handing each hook to a thread of its own costs two wake-ups a hook (some 100
 microseconds together); here the fire itself moves to another thread, calls hook
 after hook there, and the caller only watches the time of the one that runs. When
 it is over, the thread is left behind with that hook, and the caller throws the
 TimeoutError into the fire, which goes on with the next hook on another thread.
+
+A caller that can be left behind itself (the resident process) needs no second
+thread until then: see ``Ride.go``.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from contextvars import copy_context
-from time import monotonic
+from threading import Event, Thread
+from time import monotonic, sleep
 
 from .engine import thrown
 
@@ -29,6 +33,9 @@ MOST_PARKED = 16
 TICK = 0.05
 """Seconds between looks at the time: a hook may have less than the one before it."""
 
+LULL = 20
+"""Looks without anything to look at after which nobody looks until the next ride."""
+
 DRIVING = float("inf")
 """No hook runs: the fire itself is at work, which takes no time to speak of."""
 
@@ -39,8 +46,6 @@ class _Thread:
     """A daemon thread that does one piece of work after another."""
 
     def __init__(self) -> None:
-        from threading import Thread
-
         self._wake = allocate_lock()
         self._wake.acquire()
         self._work: Callable[[], None] | None = None
@@ -70,16 +75,12 @@ def _begin(work: Callable[[], None]) -> None:
     thread.begin(work)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_parked.clear)  # they live in the parent only
-
-
 class Ride:
-    """One fire under way.
+    """Steps under way: a fire, or all that a call of an agent asks for.
 
     Parameters:
         engine: waits for coroutine hooks.
-        steps: the fire, a generator that has not begun.
+        steps: a generator that has not begun.
     """
 
     def __init__(self, engine: Engine, steps: Generator[Wait, Any, Any]) -> None:
@@ -88,40 +89,86 @@ class Ride:
         # The fire sets and resets context variables, so every step must run in the same context.
         self._context = copy_context()
         self._guard = allocate_lock()
-        self._arrived = allocate_lock()
-        self._arrived.acquire()
         self._thread = 0  # number of the thread that drives; what another one has does not count any more
         self._hook_end = DRIVING  # when the hook that runs must be done, by the monotonic clock
         self._limit = 0.0
         self._result: Any = None
         self._error: BaseException | None = None
+        self._elsewhere: Callable[[Callable[[], Any]], None] | None = None
 
     def run(self) -> Any:
-        """Run the fire to its end and return its result; raises what it raises."""
+        """Run the steps to their end and return their result; raises what they raise.
+
+        The caller waits; synchronous hooks run on other threads.
+        """
         move = self._step(None, None)
         if move is None:
             return self._outcome()
-        self._go_on(move)
+        arrived = allocate_lock()
+        arrived.acquire()
+        self._go_on(move, arrived.release)
         interrupt: BaseException | None = None
         while True:
-            arrived = False
+            there = False
             try:
-                arrived = self._arrived.acquire(timeout=min(max(self._hook_end - monotonic(), 0.0), TICK))
+                there = arrived.acquire(timeout=min(max(self._hook_end - monotonic(), 0.0), TICK))
             except BaseException as problem:  # Ctrl-C: it goes through the fire, as it does without threads
                 interrupt = problem
-            if arrived:
+            if there:
                 return self._outcome()
-            with self._guard:
-                if self._hook_end == DRIVING or (interrupt is None and monotonic() < self._hook_end):
-                    continue
-                self._thread += 1
-                self._hook_end = DRIVING
-            error = interrupt or TimeoutError(f"no answer within {self._limit:g} s")
+            if not self._leave(even_now=interrupt is not None):
+                continue
+            error = interrupt or self._late()
             interrupt = None
             move = self._step(None, error)
             if move is None:
                 return self._outcome()
-            self._go_on(move)
+            self._go_on(move, arrived.release)
+
+    def go(self, elsewhere: Callable[[Callable[[], Any]], None]) -> Callable[[], Any] | None:
+        """Run the steps on this thread, hooks and all; it is left behind with a hook that takes too long.
+
+        No thread is woken up unless that happens, which is most of the cost of ``run``.
+
+        Parameters:
+            elsewhere: called on another thread at the end of steps that went on there, with what ``go`` would have
+                returned.
+
+        Returns:
+            a function that returns the steps' result, or raises what they raised; None for a thread that was left
+            behind, which must not touch anything of the call any more.
+        """
+        self._elsewhere = elsewhere
+        _watch(self)
+        if not self._hooks(0, self._step(None, None)):
+            return None
+        _riding.discard(self)
+        return self._outcome
+
+    def take_over(self, now: float) -> None:
+        """Leave the thread of ``go`` behind when the time of its hook is over, and go on without it."""
+        if self._hook_end > now or not self._leave():
+            return
+        number = self._thread
+        _begin(lambda: self._went_on(number))
+
+    def _went_on(self, number: int) -> None:
+        if self._hooks(number, self._step(None, self._late())):
+            _riding.discard(self)
+            assert self._elsewhere is not None
+            self._elsewhere(self._outcome)
+
+    def _leave(self, *, even_now: bool = False) -> bool:
+        """Leave the thread that drives behind; not while the steps themselves are at work on it."""
+        with self._guard:
+            if self._hook_end == DRIVING or (not even_now and monotonic() < self._hook_end):
+                return False
+            self._thread += 1
+            self._hook_end = DRIVING
+        return True
+
+    def _late(self) -> TimeoutError:
+        return TimeoutError(f"no answer within {self._limit:g} s")
 
     def _outcome(self) -> Any:
         if self._error is not None:
@@ -149,18 +196,28 @@ class Ride:
             except BaseException as problem:  # thrown into the fire, which says what it means
                 error = thrown(problem)
 
-    def _go_on(self, move: tuple[Callable[[], Any], float]) -> None:
+    def _go_on(self, move: tuple[Callable[[], Any], float], arrived: Callable[[], None]) -> None:
         self._hook_end = monotonic() + move[1]
         self._limit = move[1]
         number = self._thread
-        _begin(lambda: self._hooks(number, move))
 
-    def _hooks(self, number: int, move: tuple[Callable[[], Any], float] | None) -> None:
-        """Call hook after hook until the fire ends, or the time of one is over."""
+        def work() -> None:
+            if self._hooks(number, move):
+                arrived()
+
+        _begin(work)
+
+    def _hooks(self, number: int, move: tuple[Callable[[], Any], float] | None) -> bool:
+        """Call hook after hook until the steps end; False when the time of one was over before."""
         me = os.getpid()
         while move is not None:
             value: Any = None
             error: BaseException | None = None
+            with self._guard:
+                if number != self._thread:
+                    return False  # this thread came too late
+                self._limit = move[1]
+                self._hook_end = monotonic() + self._limit
             try:
                 value = self._context.copy().run(move[0])
             except BaseException as problem:  # as above
@@ -169,11 +226,56 @@ class Ride:
                 os._exit(0)
             with self._guard:
                 if number != self._thread:
-                    return  # too late: the fire goes on elsewhere
+                    return False  # too late: the steps go on elsewhere
                 self._hook_end = DRIVING
             move = self._step(value, error)
-            if move is not None:
-                with self._guard:
-                    self._limit = move[1]
-                    self._hook_end = monotonic() + move[1]
-        self._arrived.release()
+        return True
+
+
+_riding: set[Ride] = set()  # those that ``go``
+_busy = Event()
+
+
+def _watch(ride: Ride) -> None:
+    """Have somebody look at the time of a ride."""
+    global _watcher
+    _riding.add(ride)
+    if not _busy.is_set():
+        _busy.set()
+    if _watcher is None:
+        with _guard:
+            if _watcher is None:
+                _watcher = Thread(target=_look, daemon=True, name="hookturn-time")
+                _watcher.start()
+
+
+_guard = allocate_lock()
+_watcher: Thread | None = None
+
+
+def _alone() -> None:
+    """Forget the threads: they live in the parent only."""
+    global _watcher, _busy
+    _parked.clear()
+    _riding.clear()
+    _watcher, _busy = None, Event()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)
+
+
+def _look() -> None:
+    """Look at the time of all rides now and then, while there are any."""
+    quiet = 0
+    while True:
+        _busy.wait()
+        now = monotonic()
+        for ride in tuple(_riding):
+            ride.take_over(now)
+        quiet = 0 if _riding else quiet + 1
+        if quiet > LULL:
+            _busy.clear()
+            if _riding:  # it came just before
+                _busy.set()
+        sleep(TICK)

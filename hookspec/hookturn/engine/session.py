@@ -1,7 +1,8 @@
-"""The two drivers of the lifecycle: ``Session`` for ordinary code, ``AsyncSession`` for coroutines.
+"""The drivers of the lifecycle: ``Session`` for ordinary code, ``AsyncSession`` for coroutines, ``SteppedSession``
+for coroutines without an event loop.
 
 They carry out what the lifecycle asks for (fire, ask the approver, run the
-tool) and decide nothing. Both have the same names.
+tool) and decide nothing. All have the same names.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from .session_state import SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
 
     from ..spec.answers import Recover
     from ..spec.tools import Tool
-    from .engine import Engine
-    from .lifecycle import Steps
+    from .engine import Engine, Wait
+    from .lifecycle import Op, Steps
     from .outcome import Outcome
     from .results import Call, End, Prompt, Response, ToolResult
 
@@ -35,7 +36,7 @@ _APPROVAL_SECONDS = 300.0
 
 
 class _Common:
-    """What both kinds of sessions share.
+    """What all kinds of sessions share.
 
     Attributes:
         id: the session's id; never empty.
@@ -171,6 +172,11 @@ class _Common:
             just_looked: something else of the session was asked or changed just now: one look at its file is enough.
         """
         return self._state.take_pending(just_looked)
+
+    def _open_turn(self, agent_id: str, just_looked: bool) -> Mapping[str, Any] | None:
+        known = self._state.known if just_looked else self._state.look()
+        found: Mapping[str, Any] | None = known.get("turns", {}).get(agent_id)
+        return found
 
     def _started(self, out: Outcome) -> None:
         self.env.update(out.env)
@@ -315,8 +321,7 @@ class Session(_Common):
             agent_id: the sub-agent, or "".
             just_looked: something else of the session was asked just now: one look at its file is enough.
         """
-        known = self._state.known if just_looked else self._state.look()
-        found = known.get("turns", {}).get(agent_id)
+        found = self._open_turn(agent_id, just_looked)
         if found is None:
             return None
         return Turn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
@@ -673,7 +678,10 @@ class AsyncSession(_Common):
         made.__dict__.update({key: value for key, value in session.__dict__.items() if key != "_async"})
         return made
 
-    async def _run(self, steps: Steps[T]) -> T:
+    def _run(self, steps: Steps[T]) -> Awaitable[T]:
+        return self._carry_out(steps)
+
+    async def _carry_out(self, steps: Steps[T]) -> T:
         engine = self._engine
         value: Any = None
         error: BaseException | None = None
@@ -744,9 +752,9 @@ class AsyncSession(_Common):
         """Return the next turn, an asynchronous context manager."""
         return AsyncTurn(self, "", self.agent, "", phase, override=override, raw=raw)
 
-    def open_turn(self, agent_id: str = "") -> AsyncTurn | None:
-        """Return the turn that is open already, for attached sessions; None without one."""
-        found = self._state.get("turns", {}).get(agent_id)
+    def open_turn(self, agent_id: str = "", *, just_looked: bool = False) -> AsyncTurn | None:
+        """Return the turn that is open already (see ``Session.open_turn``)."""
+        found = self._open_turn(agent_id, just_looked)
         if found is None:
             return None
         return AsyncTurn(self, agent_id, found["agent"], found["parent_agent"], "", begun=True)
@@ -770,6 +778,57 @@ class AsyncSession(_Common):
     ) -> Recover | None:
         """Fire on_error for something that failed (see ``Session.fail``)."""
         return await self._run(_fail(self._life, "", error, message, phase, raw))
+
+
+class _Given:
+    """Gives a lifecycle's steps to whoever drives the coroutine that waits for them."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Steps[Any]) -> None:
+        self._steps = steps
+
+    def __await__(self) -> Steps[Any]:
+        return self._steps
+
+
+class SteppedSession(AsyncSession):
+    """A session whose coroutines need no event loop: ``steps`` turns one into steps that any thread may go on with.
+
+    For callers whose own thread may be left behind with a hook (see ``rides``). Parameters as for ``Session``.
+    """
+
+    def _run(self, steps: Steps[T]) -> Awaitable[T]:
+        return _Given(steps)
+
+    def steps(self, work: Coroutine[Op, Any, T]) -> Generator[Wait, Any, T]:
+        """Carry out what a coroutine of this session, and of others of its engine, asks for.
+
+        Parameters:
+            work: awaits methods of such sessions and of their turns, nothing else.
+
+        Returns:
+            the steps, which yield what is to be waited for, as a fire does; their result is the coroutine's.
+        """
+        engine = self._engine
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                op = work.throw(error) if error is not None else work.send(value)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            value = error = None
+            try:
+                if isinstance(op, Fire):
+                    value = yield from engine.fire_steps(self._life.within(op))
+                elif isinstance(op, Approve) and engine.approver is not None:
+                    value = engine.approver(op.request)
+                    if hasattr(value, "__await__"):
+                        value = yield value, None, _APPROVAL_SECONDS
+            except BaseException as problem:
+                error = thrown(problem)
 
 
 class AsyncTurn(_TurnCommon):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..spec.tools import Tool
-    from .journal import Journal, Histories
+    from .journal import Histories, Journal
     from .state import Stores
 
 

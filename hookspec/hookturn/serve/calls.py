@@ -140,15 +140,23 @@ class Calls:
         )
         return answer.exit_code, answer.stdout, answer.stderr.encode("utf-8", "backslashreplace")
 
-    def run(self, agent: str, payload: bytes, **about: Any) -> Any:
-        """Let the bridge answer; see ``agents.bridge.answer`` for the parameters."""
+    def run(self, agent: str, payload: bytes, elsewhere: Callable[[Any], None], **about: Any) -> Any:
+        """Let the bridge answer; see ``agents.bridge.answer_here`` for the parameters and what is returned."""
         lease = Lease(self._engines)
-        try:
-            return self._bridge.answer(
-                agent, payload, engine_for=lease.engine_for, memory=self._memory, watch=False, **about
-            )
-        finally:
+
+        def there(answer: Any) -> None:
             lease.release()
+            elsewhere(answer)
+
+        answer = None
+        try:
+            answer = self._bridge.answer_here(
+                agent, payload, elsewhere=there, engine_for=lease.engine_for, memory=self._memory, **about
+            )
+            return answer
+        finally:
+            if answer is not None:
+                lease.release()
 
     def __enter__(self) -> None:
         """Begin a call: the process does not end before its answer is sent."""

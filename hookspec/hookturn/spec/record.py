@@ -256,12 +256,14 @@ class Record:
             for name, value in fields.items():
                 check = checks.get(name)
                 kind = value.__class__
-                if check is not None and kind not in check:
-                    # A subclass of what is asked for is right, too; True is no number.
-                    if not isinstance(value, check) or kind is bool:
-                        raise cls._wrong(
-                            f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
-                        )
+                if (
+                    check is not None
+                    and kind not in check  # a subclass of what is asked for is right, too
+                    and (not isinstance(value, check) or kind is bool)
+                ):
+                    raise cls._wrong(
+                        f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
+                    )
                 if kind not in _SCALARS and isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)
