@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .driving import Course
     from .moments import Moment, Row, Said
 
+    Environment = Mapping[str, str] | Callable[[Mapping[str, Any]], Mapping[str, str]]
+
     class AgentHooks(Protocol):
         """What every ``agents/<name>/hooks.py`` provides. A module: it translates, it decides nothing."""
 
@@ -226,7 +228,7 @@ def answer_here(
     payload: bytes,
     *,
     elsewhere: Callable[[BridgeAnswer], None],
-    environ: Mapping[str, str],
+    environ: Environment,
     cwd: str,
     engine_for: Callable[[Place], Engine],
     event: str = "",
@@ -240,7 +242,9 @@ def answer_here(
 
     Parameters:
         elsewhere: gets the answer, on another thread, when this one was left behind.
-        agent, payload, environ, cwd, engine_for, event, timeout, memory, caller_pid: as for ``answer``.
+        environ: the environment of the agent's hook process, frozen; or, where there is none, a function that
+            finds the session's by what the payload says.
+        agent, payload, cwd, engine_for, event, timeout, memory, caller_pid: as for ``answer``.
 
     Returns:
         as ``answer``; None on a thread that was left behind, which must not touch anything of the call any more.
@@ -256,7 +260,7 @@ def late(
     agent: str,
     payload: bytes,
     *,
-    environ: Mapping[str, str],
+    environ: Environment,
     cwd: str,
     event: str = "",
     memory: str | PathLike[str] | None = None,
@@ -265,7 +269,7 @@ def late(
     """Return the answer by policy for a call that nobody can answer any more.
 
     Parameters:
-        agent, payload, environ, cwd, event, memory: as for ``answer``.
+        agent, payload, environ, cwd, event, memory: as for ``answer_here``.
         cause: what went wrong.
     """
     call = _Call(agent, payload, environ, cwd, event, memory)
@@ -289,13 +293,12 @@ class _Call:
         self,
         agent: str,
         payload: bytes,
-        environ: Mapping[str, str],
+        environ: Environment,
         cwd: str,
         event: str,
         memory: str | PathLike[str] | None,
     ) -> None:
         self.agent = agent
-        self.environ = environ = freeze(environ)  # once: each record that holds it would
         self.memory = memory
         self.notes: list[str] = []
         self.hooks: AgentHooks | None = None
@@ -310,9 +313,14 @@ class _Call:
             self.notes.append(str(error))
             return
         self.row = self.hooks.UNKNOWN
-        own = self.hooks.given(environ)
-        payload = payload if own is None else own
         self._cwd = cwd
+        if callable(environ):
+            self._find: Callable[[Mapping[str, Any]], Mapping[str, str]] = environ
+        else:
+            known = freeze(environ)  # once: each record that holds it would
+            self._find = lambda _: known
+            given = self.hooks.given(known)
+            payload = payload if given is None else given
         try:
             self._read(payload, event)
         except (Exception, RecursionError) as error:
@@ -324,11 +332,13 @@ class _Call:
         try:
             data = decode(payload, self.notes)
         except BaseException:
+            self.environ = self._find({})
             self.place = self._place(hooks, {})
             name = event or _guess(payload)
             if name:
                 self._of(name)
             raise
+        self.environ = self._find(data)
         self.place = self._place(hooks, data)
         self.payload = data
         actual = hooks.caller(data, self.environ)

@@ -17,7 +17,7 @@ IDLE = 12 * 3600.0
 MOST = 20
 """Sessions that one call ends at most: it has its own work to do."""
 
-MOST_KNOWN = 256
+MOST_KNOWN = 64
 """Sessions of one agent in a project that are remembered; of more, those that began first are ended by nobody else."""
 
 _AREA = "open"
