@@ -90,22 +90,21 @@ def dumps(value: Any, *, allow_nan: bool = True, compact: bool = False) -> str:
         compact: no blanks after separators.
     """
     key = allow_nan, compact
-    encode = _encoders.pop(key, None)  # nobody else uses it meanwhile
     try:
+        encode = _encoders.get(key)
         if encode is None:
             from _json import encode_basestring_ascii, make_encoder
 
             item, colon = _separators(compact)
-            encode = make_encoder(
-                {}, _refuse, encode_basestring_ascii, None, colon, item, False, False, allow_nan
+            # Without marks for circular data it has no state; such data has no end, and json says so below.
+            encode = _encoders[key] = make_encoder(
+                None, _refuse, encode_basestring_ascii, None, colon, item, False, False, allow_nan
             )
-        text = "".join(encode(value, 0))
-    except Exception:  # it may remember what it was at, so it is not used again
+        return "".join(encode(value, 0))
+    except Exception:
         import json
 
         return json.dumps(value, allow_nan=allow_nan, separators=_separators(compact))
-    _encoders[key] = encode
-    return text
 
 
 _encoders: dict[tuple[bool, bool], Any] = {}
