@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import OrderedDict
-from threading import Event, Lock
+from threading import Lock
 from time import monotonic
 
 from ..agents.bridge import AGENTS, MARGIN, hooks_of
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 SECONDS = 55.0
 """The agent's time where nobody tells it."""
-
-SOON = 0.05
-"""Seconds between looks at the calls whose time may be over."""
 
 MOST_SESSIONS = 256
 """Sessions whose environment is remembered."""
@@ -113,7 +110,6 @@ class Calls:
         self._sessions: OrderedDict[str, Mapping[str, str]] = OrderedDict()
         self._own: Mapping[str, str] = freeze(dict(os.environ))
         self._late: set[Late] = set()
-        self._watched = Event()
         self.running = 0
         self.total = 0
         self.last = monotonic()
@@ -187,8 +183,6 @@ class Calls:
         limit = SECONDS if timeout is None else max(timeout - MARGIN, timeout / 2)
         late = Late(monotonic() + limit, answer)
         self._late.add(late)
-        if not self._watched.is_set():
-            self._watched.set()
         return late
 
     def done(self, late: Late) -> bool:
@@ -196,22 +190,14 @@ class Calls:
         self._late.discard(late)
         return late.claim()
 
-    def watch(self) -> None:
-        """Answer the calls whose time is over; for a thread of its own."""
-        from time import sleep
-
-        while True:
-            self._watched.wait()
-            now = monotonic()
-            for late in list(self._late):
-                if late.end <= now and self.done(late):
-                    late.answer()
-            if not self._late:
-                self._watched.clear()
-                if not self._late:  # nobody came in between
-                    continue
-                self._watched.set()
-            sleep(SOON)
+    def look(self) -> None:
+        """Answer the calls whose time is over; to be called again and again while calls run."""
+        if not self._late:
+            return
+        now = monotonic()
+        for late in list(self._late):
+            if late.end <= now and self.done(late):
+                late.answer()
 
     def _remember(self, session: str, environ: Mapping[str, str]) -> None:
         with self._lock:
