@@ -171,7 +171,7 @@ class Calls:
             known = self._sessions.get(session) if isinstance(session, str) else None
         return (
             known if known is not None else self._own,
-            cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else os.sep,
+            cwd if isinstance(cwd, str) and cwd[:1] == os.sep and "\0" not in cwd else os.sep,
         )
 
     def late(self, agent: str, payload: bytes, **about: Any) -> Any:

@@ -192,7 +192,7 @@ class Server:
 
     def _fresh(self) -> bool:
         """Whether this process runs what is installed now. If not, it makes way for another one."""
-        if self._listening and self._installation.same():
+        if self._listening and self._installation.same(monotonic()):
             return True
         return self._make_way("the installation has changed")
 

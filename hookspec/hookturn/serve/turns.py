@@ -189,7 +189,8 @@ class Turns:
                     if not self._serve(guest, mine):
                         return
                 elif fd == self._ear:
-                    os.read(fd, 4096)
+                    with suppress(BlockingIOError):
+                        os.read(fd, 4096)
                 elif (gate := self._gates.get(fd)) is not None:
                     self._accept(gate)
             if monotonic() >= self._next:
@@ -239,14 +240,16 @@ class Turns:
         try:
             connection.setblocking(False)
             guest = gate.greet(connection)
-        except OSError:  # it has gone already
+        except Exception as error:  # as a rule it has gone already
+            self._note(f"a connection failed: {type(error).__name__}: {error}")
             connection.close()
             return
         guest.gate = gate
-        gate.guests += 1
+        guest.until = monotonic() + guest.quiet
+        with self._lock:
+            gate.guests += 1
         if gate.guests >= MOST_GUESTS:
             self._shut(gate)
-        guest.until = monotonic() + guest.quiet
         self._wait_for(guest)
 
     def _sweep(self) -> None:

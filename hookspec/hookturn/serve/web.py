@@ -156,6 +156,7 @@ class Stream:
             digits = raw[len(before) : len(raw) - len(after)]
             if digits and len(digits) <= MAX_LENGTH_DIGITS and _DIGITS.issuperset(digits):
                 head.length = int(digits)
+                head.headers["content-length"] = [digits.decode()]
                 return head
         head = _parse(raw)
         self._known = _around_length(raw, head)
