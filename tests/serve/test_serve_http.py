@@ -4,60 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import threading
 from pathlib import Path
 
 import pytest
-
-
-class Http:
-    """Speaks HTTP to a home's resident process."""
-
-    def __init__(self, home) -> None:
-        home.serve()
-        door = json.loads(Path(home.state, "serve", "http.json").read_text())
-        self.port, self.token = door["port"], door["token"]
-        self.home = home
-
-    def headers(self, **more) -> dict:
-        """Return the headers of a request that is let in; None takes one out."""
-        usual = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        return {key: value for key, value in {**usual, **more}.items() if value is not None}
-
-    def post(self, body, path="/hooks/claude-code", *, method="POST", **headers):
-        """Send one request; returns (status, body)."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request(method, path, body, self.headers(**headers))
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-    def raw(self, data: bytes) -> bytes:
-        """Send bytes and return all that comes until the other side closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as sock:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
-            return b"".join(iter(lambda: sock.recv(65536), b""))
-
-    def request(self, body: bytes, *lines: str) -> bytes:
-        """Return a request that is let in, with more header lines."""
-        head = [
-            "POST /hooks/claude-code HTTP/1.1",
-            f"Host: 127.0.0.1:{self.port}",
-            f"Authorization: Bearer {self.token}",
-            *lines,
-        ]
-        return "\r\n".join(head).encode() + b"\r\n\r\n" + body
-
-
-@pytest.fixture
-def web(home):
-    """HTTP to a resident process with a guard."""
-    home.hook(home.GUARD)
-    return Http(home)
 
 
 def test_a_decision(web, home):
@@ -121,7 +71,7 @@ def test_it_listens_on_loopback_only(web):
 def test_the_token_stays(web, home):
     before = (web.port, web.token)
     home.hookturn("serve", "--stop")
-    again = Http(home)
+    again = home.http()
     assert (again.port, again.token) == before
     assert again.post(home.payload("ls"))[0] == 200
 

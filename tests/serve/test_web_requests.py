@@ -126,3 +126,17 @@ def test_a_response_has_one_length_and_nothing_else_to_doubt():
     assert body == b'{"a": 1}'
     assert head.split(b"\r\n")[:2] == [b"HTTP/1.1 200 OK", b"Content-Length: 8"]
     assert b"Connection: close" in response(400, keep_alive=False)
+
+
+@given(
+    REQUEST, st.lists(st.tuples(st.integers(0), st.binary(max_size=3)), max_size=2), st.integers(0, 10**16)
+)
+def test_a_request_like_the_one_before_is_read_as_if_it_were_the_first(request, changes, length):
+    """A head that is known but for its length is not read again: it must not matter."""
+    first = wire((*request[:3], b"body", None))
+    head, _, _ = first.partition(b"\r\n\r\n")
+    for place, new in changes:
+        head = head[: place % (len(head) + 1)] + new + head[place % (len(head) + 1) + len(new) :]
+    for value in (b": 4", b": %d" % (length % 50), b": %d" % length, b":\t04 "):
+        second = head.replace(b"ength: 4", b"ength" + value) + b"\r\n\r\n" + b"x" * 40
+        assert read_all(pieces(first + second, []))[1:] == read_all(pieces(second, []))

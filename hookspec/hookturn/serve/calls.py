@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import OrderedDict
-from threading import Event, Lock
+from threading import Lock
 from time import monotonic
 
 from ..agents.bridge import AGENTS, MARGIN, hooks_of
@@ -22,17 +21,13 @@ if TYPE_CHECKING:
     from .engines import Engines
     from .wire import Request
 
+    Reply = tuple[int, bytes, bytes]
+
 SECONDS = 55.0
 """The agent's time where nobody tells it."""
 
-SOON = 0.05
-"""Seconds between looks at the calls whose time may be over."""
-
 MOST_SESSIONS = 256
 """Sessions whose environment is remembered."""
-
-_LONGEST_LOOK = 65_536
-"""Bytes of a payload in which a session's id is looked for."""
 
 
 class Options:
@@ -95,6 +90,29 @@ class Late:
         return True
 
 
+class Ticket:
+    """A call under way; it ends once, whoever ends it."""
+
+    __slots__ = ("_ends",)
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._ends = [end]
+
+    def end(self) -> None:
+        """End the call, if it has not ended."""
+        try:
+            end = self._ends.pop()
+        except IndexError:
+            return
+        end()
+
+    def __enter__(self) -> Ticket:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+
 class Calls:
     """Runs calls, counts them, and watches the time of those that nobody else watches.
 
@@ -113,32 +131,40 @@ class Calls:
         self._sessions: OrderedDict[str, Mapping[str, str]] = OrderedDict()
         self._own: Mapping[str, str] = freeze(dict(os.environ))
         self._late: set[Late] = set()
-        self._watched = Event()
         self.running = 0
         self.total = 0
         self.last = monotonic()
 
     # -- one call -----------------------------------------------------------------------------------
 
-    def command(self, request: Request) -> tuple[int, bytes, bytes]:
-        """Answer a thin client: exit code, standard output, standard error."""
+    def command(self, request: Request, elsewhere: Callable[[Reply], None]) -> Reply | None:
+        """Answer a thin client: exit code, standard output, standard error.
+
+        Parameters:
+            request: what it sent.
+            elsewhere: as for ``run``, which says what None means, too.
+        """
         options = Options(request.words)
-        payload = hooks_of(options.agent).given(request.environ)
-        if payload is None:
-            payload = request.payload
-        session = _session_of(payload)
-        if session:
-            self._remember(session, request.environ)
+        environ: Mapping[str, str] = freeze(request.environ)
+        payload = hooks_of(options.agent).given(environ)
+
+        def of(data: Mapping[str, Any]) -> Mapping[str, str]:
+            session = _session_of(data)
+            if session:
+                self._remember(session, environ)
+            return environ
+
         answer = self.run(
             options.agent,
-            payload,
-            environ=request.environ,
+            request.payload if payload is None else payload,
+            lambda answer: elsewhere(_reply(answer)),
+            environ=of,
             cwd=os.path.join(request.cwd or os.sep, options.project),
             event=options.event,
             timeout=options.timeout,
             caller_pid=starter(request.parent),
         )
-        return answer.exit_code, answer.stdout, answer.stderr.encode("utf-8", "backslashreplace")
+        return None if answer is None else _reply(answer)
 
     def run(self, agent: str, payload: bytes, elsewhere: Callable[[Any], None], **about: Any) -> Any:
         """Let the bridge answer; see ``agents.bridge.answer_here`` for the parameters and what is returned."""
@@ -149,42 +175,38 @@ class Calls:
             elsewhere(answer)
 
         answer = None
+        left = False
         try:
             answer = self._bridge.answer_here(
                 agent, payload, elsewhere=there, engine_for=lease.engine_for, memory=self._memory, **about
             )
+            left = answer is None
             return answer
         finally:
-            if answer is not None:
+            if not left:
                 lease.release()
 
-    def __enter__(self) -> None:
-        """Begin a call: the process does not end before its answer is sent."""
+    def begin(self) -> Ticket:
+        """Begin a call: the process does not end before it ends."""
         with self._lock:
             self.running += 1
             self.total += 1
+        return Ticket(self._ended)
 
-    def __exit__(self, *exception: object) -> None:
+    def _ended(self) -> None:
         with self._lock:
             self.running -= 1
             self.last = monotonic()
 
     # -- HTTP: no environment, and nobody who watches the time ----------------------------------------
 
-    def environment(self, payload: bytes) -> tuple[Mapping[str, str], str]:
-        """Return the environment and the folder of a payload's session.
+    def environment(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the environment of a payload's session.
 
         An HTTP request has none; the session's start came as a command, which had one.
         """
-        data = _top(payload)
-        session = data.get("session_id") or data.get("sessionId")
-        cwd = data.get("cwd")
         with self._lock:
-            known = self._sessions.get(session) if isinstance(session, str) else None
-        return (
-            known if known is not None else self._own,
-            cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else os.sep,
-        )
+            return self._sessions.get(_session_of(data), self._own)
 
     def late(self, agent: str, payload: bytes, **about: Any) -> Any:
         """Return the answer by policy for a call whose time is over."""
@@ -195,8 +217,6 @@ class Calls:
         limit = SECONDS if timeout is None else max(timeout - MARGIN, timeout / 2)
         late = Late(monotonic() + limit, answer)
         self._late.add(late)
-        if not self._watched.is_set():
-            self._watched.set()
         return late
 
     def done(self, late: Late) -> bool:
@@ -204,22 +224,14 @@ class Calls:
         self._late.discard(late)
         return late.claim()
 
-    def watch(self) -> None:
-        """Answer the calls whose time is over; for a thread of its own."""
-        from time import sleep
-
-        while True:
-            self._watched.wait()
-            now = monotonic()
-            for late in list(self._late):
-                if late.end <= now and self.done(late):
-                    late.answer()
-            if not self._late:
-                self._watched.clear()
-                if not self._late:  # nobody came in between
-                    continue
-                self._watched.set()
-            sleep(SOON)
+    def look(self) -> None:
+        """Answer the calls whose time is over; to be called again and again while calls run."""
+        if not self._late:
+            return
+        now = monotonic()
+        for late in list(self._late):
+            if late.end <= now and self.done(late):
+                late.answer()
 
     def _remember(self, session: str, environ: Mapping[str, str]) -> None:
         with self._lock:
@@ -229,18 +241,10 @@ class Calls:
                 self._sessions.popitem(last=False)
 
 
-def _top(payload: bytes) -> dict[str, Any]:
-    """Return a payload's outermost fields; nothing for what is no object."""
-    try:
-        data = json.loads(payload)
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _session_of(payload: bytes) -> str:
-    if len(payload) > _LONGEST_LOOK:
-        return ""
-    data = _top(payload)
+def _session_of(data: Mapping[str, Any]) -> str:
     session = data.get("session_id") or data.get("sessionId")
     return session if isinstance(session, str) else ""
+
+
+def _reply(answer: Any) -> Reply:
+    return answer.exit_code, answer.stdout, answer.stderr.encode("utf-8", "backslashreplace")

@@ -61,12 +61,15 @@ class Files:
             if found is not None and now - max(found[:2]) < YOUNG:
                 self._young = True
 
-    def same(self) -> bool:
+    def same(self, now: float) -> bool:
         """Whether all are as they were up to ``LOOK`` ago; never for files so new that they may have changed
-        unseen."""
+        unseen.
+
+        Parameters:
+            now: by the monotonic clock.
+        """
         if self._young:
             return False
-        now = monotonic()
         if now - self._looked < LOOK:
             return True
         for path, known in self._stamps.items():
@@ -130,9 +133,12 @@ class Held:
         self.users = 0
         self.retired = False
 
-    def current(self) -> bool:
+    def current(self, now: float) -> bool:
         """Whether nothing has changed that it was made of."""
-        return all(files.same() for files in self.files)
+        for files in self.files:  # noqa: SIM110 - a generator costs more than the looks
+            if not files.same(now):
+                return False
+        return True
 
 
 class Lease:
@@ -197,7 +203,8 @@ class Engines:
         if known is None:
             return None
         way, held = known
-        if not held.environ.fits(environ) or not way.same() or not held.current():
+        now = monotonic()
+        if not held.environ.fits(environ) or not way.same(now) or not held.current(now):
             return None
         return held if self._use(held) else None
 
@@ -227,7 +234,7 @@ class Engines:
                 if (held.root, held.agent) == (root, agent) and held.environ.fits(place.environ)
             ]
         for held in fitting:
-            if held.current() and self._use(held):
+            if held.current(monotonic()) and self._use(held):
                 with self._lock:
                     self._remember(key, way, held)
                 return held

@@ -1,9 +1,8 @@
 """The resident process: accepts calls on a Unix socket and on loopback HTTP, and lets the bridge answer them.
 
-Threads, not an event loop: an answer is synchronous work, and handing it from a
-loop to a thread and back costs more (two wake-ups, 50 microseconds each) than the
-answer. Some threads wait in ``accept`` on the same socket; the one that the
-system wakes serves the connection, and starts another when none is left waiting.
+Not an event loop: an answer is synchronous work, and handing it from a loop to a
+thread and back costs more (two wake-ups, 50 microseconds each) than the answer.
+``turns`` says who works when.
 """
 
 from __future__ import annotations
@@ -14,18 +13,20 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from time import monotonic, sleep, time
 
 from .. import __version__, platform
 from . import door, start, thin, wire
 from .calls import Calls, Options
 from .engines import Engines, installation
+from .turns import Gate, Guest, Pace, Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from .calls import Reply
 
 IDLE = 900.0
 """Seconds without a call after which the process ends."""
@@ -39,17 +40,8 @@ TICK = 5.0
 MAX_LOG = 4 * 1024 * 1024
 """Bytes of the log; a longer one begins anew."""
 
-WAITING = 4
-"""Threads of a socket that may wait for connections at once."""
-
-MOST_THREADS = 256
-"""Threads of a socket; further connections wait in the system's queue."""
-
 REQUEST_SECONDS = 30.0
 """Seconds in which a thin client must have sent its request."""
-
-CROWDED = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
-"""What accept gives when there is no room, which passes."""
 
 
 def note(text: str) -> None:
@@ -59,66 +51,6 @@ def note(text: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(f"{rfc3339(time())} hookturn serve: {text}\n")
         sys.stderr.flush()
-
-
-class Acceptors:
-    """Threads that accept connections of one socket.
-
-    Parameters:
-        listener: a listening socket.
-        handle: serves one connection, which is closed afterwards.
-        name: of the threads.
-    """
-
-    def __init__(self, listener: socket.socket, handle: Callable[[socket.socket], None], name: str) -> None:
-        self._listener = listener
-        self._handle = handle
-        self._name = name
-        self._lock = threading.Lock()
-        self._waiting = 0
-        self._threads = 0
-        self._closed = threading.Event()
-
-    def begin(self) -> None:
-        """Start the first thread."""
-        with self._lock:
-            self._add()
-
-    def _add(self) -> None:
-        self._waiting += 1
-        self._threads += 1
-        threading.Thread(target=self._run, name=self._name, daemon=True).start()
-
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError as error:
-                if error.errno in CROWDED:
-                    sleep(0.05)
-                continue
-            with self._lock:
-                self._waiting -= 1
-                if self._waiting == 0 and self._threads < MOST_THREADS:
-                    with suppress(RuntimeError):  # no thread to be had: the queue waits for this one
-                        self._add()
-            try:
-                with connection, suppress(OSError):  # the other side may go away at any time
-                    self._handle(connection)
-            except Exception as error:  # costs this connection; the thread serves the next
-                note(f"a connection failed: {type(error).__name__}: {error}")
-            with self._lock:
-                if self._waiting >= WAITING:
-                    self._threads -= 1
-                    return
-                self._waiting += 1
-
-    def close(self) -> None:
-        """Accept no more. Connections that are being served go on."""
-        self._closed.set()
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes those who wait in accept
-        self._listener.close()
 
 
 class Server:
@@ -157,7 +89,8 @@ class Server:
         self._stop = threading.Event()
         self._why = ""
         self._inode = 0
-        self._acceptors: list[Acceptors] = []
+        self._turns = Turns(self.calls.look, note)
+        self._pace = Pace()
         self._retreat = threading.Lock()
         self._listening = False
 
@@ -172,8 +105,6 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self.finish("told to"))
         self._listen()
-        watch = threading.Thread(target=self.calls.watch, name="hookturn-deadlines", daemon=True)
-        watch.start()
         note(f"{__version__} serves at {self.path}" + (f" and {self.door.url}" if self.door else ""))
         while not self._stop.wait(self._pause()):
             if not self._still_there():
@@ -183,7 +114,7 @@ class Server:
             self._shorten_log()
         self._close()
         end = monotonic() + DRAIN
-        while self.calls.running and monotonic() < end:
+        while (self.calls.running or self._turns.waiting()) and monotonic() < end:
             sleep(0.01)
         self.engines.close()
         note(f"ends: {self._why}")
@@ -212,11 +143,10 @@ class Server:
         # In one step in place of the socket of a process that was killed.
         os.rename(temporary, self.path)
         self._listening = True
-        self._acceptors.append(Acceptors(own, self._command, "hookturn-command"))
+        self._turns.add(Gate(own, lambda connection: _Command(connection, self._pace, self._command)))
         if self.http:
             self._listen_http()
-        for acceptors in self._acceptors:
-            acceptors.begin()
+        self._turns.begin()
 
     def _listen_http(self) -> None:
         from .visits import Visits
@@ -235,7 +165,7 @@ class Server:
             note(f"no HTTP: {error}")
             return
         self.door = found
-        self._acceptors.append(Acceptors(sock, Visits(found, self.calls, self._fresh).serve, "hookturn-http"))
+        self._turns.add(Gate(sock, Visits(found, self.calls, self._fresh).greet))
 
     def _still_there(self) -> bool:
         try:
@@ -258,14 +188,13 @@ class Server:
             if self._still_there():
                 with suppress(OSError):
                     os.unlink(self.path)
-            for acceptors in self._acceptors:
-                acceptors.close()
+            self._turns.close()
             platform.unlock(self._lock)
             os.close(self._lock)
 
     def _fresh(self) -> bool:
         """Whether this process runs what is installed now. If not, it makes way for another one."""
-        if self._listening and self._installation.same():
+        if self._listening and self._installation.same(monotonic()):
             return True
         return self._make_way("the installation has changed")
 
@@ -280,8 +209,13 @@ class Server:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _command(self, connection: socket.socket) -> None:
-        """Serve a thin client."""
+    def _command(self, connection: socket.socket, leave: Callable[[], None]) -> None:
+        """Serve a thin client.
+
+        Parameters:
+            connection: to it.
+            leave: closes the connection; for when the answer is given elsewhere.
+        """
         connection.settimeout(REQUEST_SECONDS)
         try:
             if not thin.peer_is_me(connection):
@@ -296,10 +230,19 @@ class Server:
             if request.words[0] == "stop":
                 self.finish("told to")
             return
-        with self.calls:
-            self._call(connection, request)
+        with self.calls.begin() as ticket:
 
-    def _call(self, connection: socket.socket, request: wire.Request) -> None:
+            def elsewhere(reply: Reply) -> None:
+                with suppress(OSError):
+                    connection.sendall(wire.reply(*reply))
+                ticket.end()
+                leave()
+
+            self._call(connection, request, elsewhere)
+
+    def _call(
+        self, connection: socket.socket, request: wire.Request, elsewhere: Callable[[Reply], None]
+    ) -> None:
         """Answer a call of an agent."""
         if request.identity != self._identity:
             self._make_way("another version is installed")
@@ -309,7 +252,9 @@ class Server:
         if not Options(request.words).known or wire.client_left(connection):
             return  # the client's own process knows more, or nobody waits
         connection.sendall(wire.BEGUN)
-        connection.sendall(wire.reply(*self.calls.command(request)))
+        reply = self.calls.command(request, elsewhere)
+        if reply is not None:
+            connection.sendall(wire.reply(*reply))
 
     def _status(self) -> bytes:
         import json
@@ -331,3 +276,24 @@ class Server:
             "projects": self.engines.projects(),
         }
         return json.dumps(about).encode()
+
+
+class _Command(Guest):
+    """A thin client: one request."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        pace: Pace,
+        answer: Callable[[socket.socket, Callable[[], None]], None],
+    ) -> None:
+        super().__init__(connection, REQUEST_SECONDS, pace)
+        self._answer = answer
+
+    def serve(self) -> bool:
+        """Answer it."""
+        with suppress(OSError):  # the other side may go away at any time
+            self._answer(self.sock, self.leave)
+        return False

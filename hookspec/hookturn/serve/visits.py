@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import suppress
 from time import monotonic
@@ -11,25 +12,30 @@ from ..agents.bridge import AGENTS, MAX_BYTES
 from . import web
 from .calls import seconds
 from .door import admit
+from .turns import Guest, Pace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .calls import Calls
+    from .calls import Calls, Ticket
     from .door import Door
-    from .web import Head, Stream
+    from .web import Head
 
 PREFIX = "/hooks/"
 
 HEAD_SECONDS = 10.0
-"""Seconds in which a request's head must arrive once it has begun, and each part of its body."""
+"""Seconds in which a request's head must arrive once it has begun."""
 
 BODY_SECONDS = 60.0
+"""Seconds in which all of a body must arrive, and for each step of sending an answer."""
 
 QUIET_SECONDS = 300.0
 """Seconds that a connection may stay open between requests."""
+
+LEAVING_SECONDS = 1.0
+"""Seconds that the other side has to read why it is refused."""
 
 
 class Visits:
@@ -42,86 +48,131 @@ class Visits:
     """
 
     def __init__(self, door: Door, calls: Calls, fresh: Callable[[], bool]) -> None:
-        self._door = door
-        self._calls = calls
-        self._fresh = fresh
+        self.door = door
+        self.calls = calls
+        self.fresh = fresh
 
-    def serve(self, connection: socket.socket) -> None:
-        """Answer the requests of a connection, one after another."""
+    def greet(self, connection: socket.socket) -> Visit:
+        """Begin to serve a connection, which does not block."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        time = _Time(connection)
-        stream = web.Stream(time.receive)
-        while True:
-            time.begin(QUIET_SECONDS, HEAD_SECONDS)
-            try:
-                head = stream.head()
+        return Visit(connection, self)
+
+
+class Visit(Guest):
+    """A connection: when something has come, it is a request, or several one after another."""
+
+    __slots__ = ("_head", "_line", "_stream", "_visits", "_way")
+
+    def __init__(self, connection: socket.socket, visits: Visits) -> None:
+        super().__init__(connection, QUIET_SECONDS, Pace())
+        self._visits = visits
+        self._line = _Line(connection)
+        self._stream = web.Stream(self._line.receive)
+        self._head: Head | None = None  # the last that was let in, and where it goes
+        self._way: _Way
+
+    def serve(self) -> bool:
+        """Answer what has come, and return whether more may come."""
+        try:
+            while True:
+                self._line.begin(HEAD_SECONDS)
+                head = self._stream.head()
                 if head is None:
-                    return
-                admit(self._door, head)
-                with self._calls:
-                    if not self._visit(connection, stream, head, time):
-                        return
-            except web.BadRequest as error:
-                self._refuse(connection, error.status, error.why)
-                return
-            except TimeoutError:
-                if time.begun:
-                    self._refuse(connection, 408, "the request did not arrive in time")
-                return
-            except OSError:
-                return
+                    return False
+                if head is not self._head:
+                    admit(self._visits.door, head)
+                    self._way = _Way(head)
+                    self._head = head
+                with self._visits.calls.begin() as ticket:
+                    if not self._answer(head, self._way, ticket):
+                        return False
+                if not self._stream.waiting():
+                    return True
+        except web.BadRequest as error:
+            self._refuse(error.status, error.why)
+        except TimeoutError:
+            self._refuse(408, "the request did not arrive in time")
+        except OSError:  # the other side may go away at any time
+            return False
+        return False
 
-    def _refuse(self, connection: socket.socket, status: int, why: str) -> None:
+    def _refuse(self, status: int, why: str) -> None:
         with suppress(OSError):
-            connection.sendall(web.response(status, f"{why}\n".encode(), keep_alive=False, kind="text/plain"))
+            self.sock.settimeout(LEAVING_SECONDS)
+            self.sock.sendall(web.response(status, f"{why}\n".encode(), keep_alive=False, kind="text/plain"))
             # Closing with unread input would take the answer back (a reset).
-            connection.shutdown(socket.SHUT_WR)
-            connection.settimeout(1.0)
-            left = 1_048_576
-            while left > 0 and (part := connection.recv(65536)):
-                left -= len(part)
+            self.sock.shutdown(socket.SHUT_WR)
+            end = monotonic() + LEAVING_SECONDS
+            while self.sock.recv(65536) and monotonic() < end:
+                continue
 
-    def _visit(self, connection: socket.socket, stream: Stream, head: Head, time: _Time) -> bool:
+    def _answer(self, head: Head, way: _Way, ticket: Ticket) -> bool:
         """Answer one request; whether another may follow."""
+        line, calls, agent, timeout = self._line, self._visits.calls, way.agent, way.timeout
+        if way.waits:
+            line.send(web.CONTINUE)
+        line.begin(BODY_SECONDS)
+        payload = self._stream.body(head, MAX_BYTES)
+        fresh = self._visits.fresh()  # an outdated process answers this one all the same: nobody else can
+        about: dict[str, Any] = {"environ": calls.environment, "cwd": os.sep, "event": way.event}
+        keep_alive = head.keep_alive and fresh
+
+        def last(answer: Any) -> None:
+            """Send it from another thread than the one that is to go on here."""
+            with suppress(OSError):
+                self.sock.settimeout(BODY_SECONDS)
+                self.sock.sendall(_response(answer, keep_alive=False))
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+        late = calls.in_time(timeout, lambda: last(calls.late(agent, payload, **about)))
+
+        def elsewhere(answer: Any) -> None:
+            if calls.done(late):
+                last(answer)
+            ticket.end()
+            self.leave()
+
+        try:
+            answer = calls.run(agent, payload, elsewhere, timeout=timeout, **about)
+        except Exception as error:  # a caller without an answer would let the call through
+            answer = calls.late(agent, payload, cause=f"hookturn failed: {type(error).__name__}", **about)
+        if answer is None or not calls.done(late):
+            return False  # it was given elsewhere
+        line.send(_response(answer, keep_alive=keep_alive))
+        return keep_alive
+
+
+class _Way:
+    """What a request's head says of the call.
+
+    Parameters:
+        head: a request that is let in.
+
+    Attributes:
+        agent, event: "" for an event that is not told.
+        timeout: seconds of the agent's limit, or None.
+        waits: whether the sender wants to be told to send the body.
+
+    Raises:
+        BadRequest: when it leads nowhere.
+    """
+
+    __slots__ = ("agent", "event", "timeout", "waits")
+
+    def __init__(self, head: Head) -> None:
         path, _, query = head.target.partition("?")
-        agent = path.removeprefix(PREFIX)
-        if not path.startswith(PREFIX) or agent not in AGENTS:
+        self.agent = path.removeprefix(PREFIX)
+        if not path.startswith(PREFIX) or self.agent not in AGENTS:
             raise web.BadRequest(404, "hooks are at /hooks/AGENT")
         if head.method != "POST":
             raise web.BadRequest(405, "POST the payload")
         expected = head.one("expect")
-        if expected is not None:
-            if expected.lower() != "100-continue":
-                raise web.BadRequest(417, "only 100-continue can be expected")
-            connection.sendall(web.CONTINUE)
-        time.begin(BODY_SECONDS, BODY_SECONDS)
-        payload = stream.body(head, MAX_BYTES)
-        connection.settimeout(BODY_SECONDS)
-        fresh = self._fresh()  # an outdated process answers this one all the same: nobody else can
+        if expected is not None and expected.lower() != "100-continue":
+            raise web.BadRequest(417, "only 100-continue can be expected")
+        self.waits = expected is not None
         options = dict(parse_qsl(query))
-        environ, cwd = self._calls.environment(payload)
-        about: dict[str, Any] = {"environ": environ, "cwd": cwd, "event": options.get("event", "")}
-        timeout = seconds(options.get("timeout", ""))
-        keep_alive = head.keep_alive and fresh
-
-        def too_late() -> None:
-            answer = self._calls.late(agent, payload, **about)
-            with suppress(OSError):
-                connection.sendall(_response(answer, keep_alive=False))
-                connection.shutdown(socket.SHUT_RDWR)
-
-        late = self._calls.in_time(timeout, too_late)
-        try:
-            answer = self._calls.run(agent, payload, timeout=timeout, **about)
-        except Exception as error:  # a caller without an answer would let the call through
-            answer = self._calls.late(
-                agent, payload, cause=f"hookturn failed: {type(error).__name__}", **about
-            )
-        finally:
-            answered = self._calls.done(late)
-        if answered:
-            connection.sendall(_response(answer, keep_alive=keep_alive))
-        return answered and keep_alive
+        self.event = options.get("event", "")
+        self.timeout = seconds(options.get("timeout", ""))
 
 
 def _response(answer: Any, *, keep_alive: bool) -> bytes:
@@ -134,27 +185,50 @@ def _response(answer: Any, *, keep_alive: bool) -> bytes:
     return raw
 
 
-class _Time:
-    """Receives with a limit for the first byte and one for all of a request: slow senders hold no thread."""
+class _Line:
+    """A connection's two directions, with a limit for all of a part: slow senders hold no thread for long.
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self.begun = False
+    The time counts from the first wait on: what is there already is read at once.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
         self._whole = 0.0
         self._end = 0.0
 
-    def begin(self, first: float, whole: float) -> None:
-        """Begin a request, or a part of one: seconds until something comes, and until all must be there."""
-        self.begun = False
+    def begin(self, whole: float) -> None:
+        """Begin a part of a request: seconds until all of it must be there."""
         self._whole = whole
-        self._connection.settimeout(first)
+        self._end = 0.0
 
     def receive(self, size: int) -> bytes:
-        """Return what has come, at most ``size`` bytes."""
-        if self.begun:
-            self._connection.settimeout(max(self._end - monotonic(), 0.001))
-        part = self._connection.recv(size)
-        if not self.begun:
-            self.begun = True
-            self._end = monotonic() + self._whole
-        return part
+        """Return what has come, at most ``size`` bytes.
+
+        Raises:
+            TimeoutError: when the time is over.
+        """
+        try:
+            return self._sock.recv(size)
+        except BlockingIOError:
+            pass
+        now = monotonic()
+        if not self._end:
+            self._end = now + self._whole
+        self._sock.settimeout(max(self._end - now, 0.001))
+        try:
+            return self._sock.recv(size)
+        finally:
+            self._sock.setblocking(False)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it."""
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._sock.settimeout(BODY_SECONDS)
+            try:
+                self._sock.sendall(data[sent:])
+            finally:
+                self._sock.setblocking(False)
