@@ -150,7 +150,10 @@ class Ride:
         if self._hook_end > now or not self._leave():
             return
         number = self._thread
-        _begin(lambda: self._went_on(number))
+        try:
+            _begin(lambda: self._went_on(number))
+        except RuntimeError:  # no thread to be had: the next look tries again
+            self._hook_end = now
 
     def _went_on(self, number: int) -> None:
         if self._hooks(number, self._step(None, self._late())):
@@ -233,24 +236,23 @@ class Ride:
 
 
 _riding: set[Ride] = set()  # those that ``go``
-_busy = Event()
+_busy = Event()  # whether there are any, or were just now
+_watcher: Thread | None = None
+_guard = allocate_lock()
 
 
 def _watch(ride: Ride) -> None:
     """Have somebody look at the time of a ride."""
     global _watcher
-    _riding.add(ride)
-    if not _busy.is_set():
-        _busy.set()
     if _watcher is None:
         with _guard:
             if _watcher is None:
-                _watcher = Thread(target=_look, daemon=True, name="hookturn-time")
-                _watcher.start()
-
-
-_guard = allocate_lock()
-_watcher: Thread | None = None
+                watcher = Thread(target=_look, daemon=True, name="hookturn-time")
+                watcher.start()
+                _watcher = watcher
+    _riding.add(ride)
+    if not _busy.is_set():
+        _busy.set()
 
 
 def _alone() -> None:

@@ -174,7 +174,6 @@ class Calls:
             lease.release()
             elsewhere(answer)
 
-        answer = None
         left = False
         try:
             answer = self._bridge.answer_here(

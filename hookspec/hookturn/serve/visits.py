@@ -118,9 +118,8 @@ class Visit(Guest):
         keep_alive = head.keep_alive and fresh
 
         def last(answer: Any) -> None:
-            """Send it from another thread than the one that is to go on here."""
+            """Send it from another thread than the one that is to go on here, without waiting for a slow reader."""
             with suppress(OSError):
-                self.sock.settimeout(BODY_SECONDS)
                 self.sock.sendall(_response(answer, keep_alive=False))
                 self.sock.shutdown(socket.SHUT_RDWR)
 
@@ -128,6 +127,8 @@ class Visit(Guest):
 
         def elsewhere(answer: Any) -> None:
             if calls.done(late):
+                with suppress(OSError):
+                    self.sock.settimeout(BODY_SECONDS)
                 last(answer)
             ticket.end()
             self.leave()
