@@ -114,6 +114,27 @@ def test_latencies_are_by_tool_turn_and_session(tmp_path: Path) -> None:
     assert read(file_of(tmp_path))["tools"][0]["max"] == 1000
 
 
+def test_a_call_whose_end_was_never_told_took_no_known_time(tmp_path: Path) -> None:
+    with engine(tmp_path) as made:
+        for status, seconds in (("ok", 2), ("unknown", 40_000), ("denied", 0)):
+            made.fire(
+                events.PostToolExecution(
+                    tool="bash",
+                    args={},
+                    call_id=status,
+                    session_id="s1",
+                    turn=1,
+                    status=status,
+                    duration=seconds,
+                )
+            )
+        made.fire(events.TurnComplete(session_id="s1", turn=1))
+    figures = read(file_of(tmp_path), "s1")
+    row = figures["tools"][0]
+    assert (row["calls"], row["ran"], row["seconds"], row["max"]) == (3, 2, 2, 2)
+    assert figures["totals"]["tool_seconds"] == figures["turns"][0]["tool_seconds"] == 2
+
+
 @given(
     st.lists(st.floats(0, 1e9), min_size=1, max_size=300).map(sorted), st.sampled_from([0.5, 0.9, 0.99, 1.0])
 )

@@ -172,16 +172,18 @@ def _tools(connection: sqlite3.Connection, only: dict[str, Any], key: tuple[str,
         *place, tool, kind, status, seconds = row
         group = tuple(place)
         figures = found.setdefault(group, {}).setdefault(
-            tool, {"tool": tool, "kind": kind, "calls": 0, "by_status": {}}
+            tool, {"tool": tool, "kind": kind, "calls": 0, "by_status": {}, "ran": 0}
         )
         figures["calls"] += 1
         figures["by_status"][status] = figures["by_status"].get(status, 0) + 1
-        if status not in NOT_RUN:
+        if status in NOT_RUN:
+            continue
+        figures["ran"] += 1
+        if status != "unknown":  # its end was never told, so neither was its time
             times.setdefault((*group, tool), array("d")).append(seconds)
     for group, tools in found.items():
         for tool, figures in tools.items():
             ran = times.get((*group, tool), array("d"))
-            figures["ran"] = len(ran)
             figures["seconds"] = sum(ran)
             figures.update({name: quantile(ran, share) for name, share in QUANTILES.items()})
             figures["max"] = ran[-1] if ran else None

@@ -67,6 +67,14 @@ class Parser(argparse.ArgumentParser):
             help="print one JSON document on standard output",
         )
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Name the word that was probably meant."""
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                action, f"{value!r} is none of {', '.join(known)}{did_you_mean(str(value), known)}"
+            )
+
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError in place of exiting."""
         raise UsageError(message, usage=self.format_usage())
