@@ -91,12 +91,17 @@ class Late:
 
 
 class Ticket:
-    """A call under way; it ends once, whoever ends it."""
+    """A call under way; it ends once, whoever ends it.
 
-    __slots__ = ("_ends",)
+    Attributes:
+        handed_on: whether another thread ends it, and not the one whose ``with`` it is.
+    """
+
+    __slots__ = ("_ends", "handed_on")
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._ends = [end]
+        self.handed_on = False
 
     def end(self) -> None:
         """End the call, if it has not ended."""
@@ -110,7 +115,8 @@ class Ticket:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.end()
+        if not self.handed_on:
+            self.end()
 
 
 class Calls:

@@ -209,27 +209,30 @@ class Server:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _command(self, connection: socket.socket, leave: Callable[[], None]) -> None:
+    def _command(self, connection: socket.socket, leave: Callable[[], None]) -> bool:
         """Serve a thin client.
 
         Parameters:
             connection: to it.
             leave: closes the connection; for when the answer is given elsewhere.
+
+        Returns:
+            whether it is served; False when it is, elsewhere.
         """
         connection.settimeout(REQUEST_SECONDS)
         try:
             if not thin.peer_is_me(connection):
                 note("refused a connection of another user")
-                return
+                return True
             request = self._reader.read(connection.recv)
         except (wire.WireError, OSError):
-            return
+            return True
         if request.words[0] in ("status", "stop"):
             with suppress(OSError):
                 connection.sendall(wire.BEGUN + wire.reply(0, self._status(), b""))
             if request.words[0] == "stop":
                 self.finish("told to")
-            return
+            return True
         with self.calls.begin() as ticket:
 
             def elsewhere(reply: Reply) -> None:
@@ -238,23 +241,27 @@ class Server:
                 ticket.end()
                 leave()
 
-            self._call(connection, request, elsewhere)
+            served = self._call(connection, request, elsewhere)
+            ticket.handed_on = not served
+            return served
 
     def _call(
         self, connection: socket.socket, request: wire.Request, elsewhere: Callable[[Reply], None]
-    ) -> None:
-        """Answer a call of an agent."""
+    ) -> bool:
+        """Answer a call of an agent; False when it is answered elsewhere."""
         if request.identity != self._identity:
             self._make_way("another version is installed")
         if not self._listening or not self._fresh():
             connection.sendall(wire.STALE)
-            return
+            return True
         if not Options(request.words).known or wire.client_left(connection):
-            return  # the client's own process knows more, or nobody waits
+            return True  # the client's own process knows more, or nobody waits
         connection.sendall(wire.BEGUN)
         reply = self.calls.command(request, elsewhere)
-        if reply is not None:
-            connection.sendall(wire.reply(*reply))
+        if reply is None:
+            return False
+        connection.sendall(wire.reply(*reply))
+        return True
 
     def _status(self) -> bytes:
         import json
@@ -287,13 +294,14 @@ class _Command(Guest):
         self,
         connection: socket.socket,
         pace: Pace,
-        answer: Callable[[socket.socket, Callable[[], None]], None],
+        answer: Callable[[socket.socket, Callable[[], None]], bool],
     ) -> None:
         super().__init__(connection, REQUEST_SECONDS, pace)
         self._answer = answer
 
-    def serve(self) -> bool:
+    def serve(self) -> bool | None:
         """Answer it."""
-        with suppress(OSError):  # the other side may go away at any time
-            self._answer(self.sock, self.leave)
-        return False
+        try:
+            return False if self._answer(self.sock, self.leave) else None
+        except OSError:  # the other side may go away at any time
+            return False

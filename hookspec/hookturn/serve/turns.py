@@ -82,8 +82,11 @@ class Guest:
         self.pace = pace
         self.gone = False
 
-    def serve(self) -> bool:
-        """Answer what has come, and return whether the connection stays. It may block: see above."""
+    def serve(self) -> bool | None:
+        """Answer what has come, and return whether the connection stays. It may block: see above.
+
+        None when another thread has taken the connection over, and leaves it itself.
+        """
         raise NotImplementedError
 
 
@@ -213,7 +216,7 @@ class Turns:
             begun = monotonic()
             self._pass_on(self._turn)
         try:
-            stays = guest.serve()
+            stays: bool | None = guest.serve()
         except BaseException as error:  # costs this connection; the thread serves the next
             self._note(f"a connection failed: {type(error).__name__}: {error}")
             stays = False
@@ -227,7 +230,8 @@ class Turns:
             else:
                 self._away -= 1
         if not stays:
-            self._leave(guest)
+            if stays is not None:
+                self._leave(guest)
             return leads
         guest.until = now + guest.quiet
         if not leads:

@@ -71,8 +71,8 @@ class Visit(Guest):
         self._head: Head | None = None  # the last that was let in, and where it goes
         self._way: _Way
 
-    def serve(self) -> bool:
-        """Answer what has come, and return whether more may come."""
+    def serve(self) -> bool | None:
+        """Answer what has come, and return whether more may come (see ``Guest``)."""
         try:
             while True:
                 self._line.begin(HEAD_SECONDS)
@@ -84,8 +84,9 @@ class Visit(Guest):
                     self._way = _Way(head)
                     self._head = head
                 with self._visits.calls.begin() as ticket:
-                    if not self._answer(head, self._way, ticket):
-                        return False
+                    stays = self._answer(head, self._way, ticket)
+                if not stays:
+                    return stays
                 if not self._stream.waiting():
                     return True
         except web.BadRequest as error:
@@ -106,8 +107,8 @@ class Visit(Guest):
             while self.sock.recv(65536) and monotonic() < end:
                 continue
 
-    def _answer(self, head: Head, way: _Way, ticket: Ticket) -> bool:
-        """Answer one request; whether another may follow."""
+    def _answer(self, head: Head, way: _Way, ticket: Ticket) -> bool | None:
+        """Answer one request; whether another may follow. None when it is answered elsewhere."""
         line, calls, agent, timeout = self._line, self._visits.calls, way.agent, way.timeout
         if way.waits:
             line.send(web.CONTINUE)
@@ -122,6 +123,7 @@ class Visit(Guest):
             with suppress(OSError):
                 self.sock.sendall(_response(answer, keep_alive=False))
                 self.sock.shutdown(socket.SHUT_RDWR)
+            self.leave()
 
         late = calls.in_time(timeout, lambda: last(calls.late(agent, payload, **about)))
 
@@ -131,14 +133,16 @@ class Visit(Guest):
                     self.sock.settimeout(BODY_SECONDS)
                 last(answer)
             ticket.end()
-            self.leave()
 
         try:
             answer = calls.run(agent, payload, elsewhere, timeout=timeout, **about)
         except Exception as error:  # a caller without an answer would let the call through
             answer = calls.late(agent, payload, cause=f"hookturn failed: {type(error).__name__}", **about)
-        if answer is None or not calls.done(late):
-            return False  # it was given elsewhere
+        if answer is None:
+            ticket.handed_on = True
+            return None
+        if not calls.done(late):
+            return None
         line.send(_response(answer, keep_alive=keep_alive))
         return keep_alive
 
