@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -150,6 +151,34 @@ def test_a_hook_that_hangs_costs_its_time_only(web, home):
     assert b"deny" in web.post(home.payload("rm -rf /"))[1]
     home.wait_for(lambda: threads(pid) < 12)
     assert home.status()["pid"] == pid
+
+
+EDGE = """
+import time
+from hookturn import hookimpl
+
+@hookimpl(timeout=0.1)
+def pre_tool_execution(event):
+    time.sleep(0.1 + int(event.command.split()[1]) * 0.005)
+"""
+
+
+def test_a_hook_that_comes_back_when_its_time_is_just_over_costs_no_answer(web, home):
+    """The thread that was left behind closes nothing that the answer still has to go through."""
+    home.hook(EDGE, name="edge")
+    home.status()
+
+    def one(number):
+        command = f"edge {number % 16}; rm -rf x"
+        if number % 4 == 0:
+            return home.decision(home.call(command, session_id=f"s{number}")[1]) == "deny"
+        with connect(web) as sock:
+            ask(web, sock, command, session_id=f"s{number}")
+            return b"deny" in answer(sock)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(one, range(64)))
+    home.wait_for(lambda: home.status()["in_flight"] == 0)
 
 
 def test_nobody_waits_for_slow_senders(web, home):
