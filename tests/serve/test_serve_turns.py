@@ -159,13 +159,23 @@ from hookturn import hookimpl
 
 @hookimpl(timeout=0.1)
 def pre_tool_execution(event):
-    time.sleep(0.1 + int(event.command.split()[1]) * 0.005)
+    time.sleep(0.1 + int(event.command.split(";")[0].split()[1]) * 0.01)
+"""
+
+BEHIND = """
+import time
+from hookturn import hookimpl
+
+@hookimpl
+def pre_tool_execution(event):
+    time.sleep(0.1)
 """
 
 
 def test_a_hook_that_comes_back_when_its_time_is_just_over_costs_no_answer(web, home):
     """The thread that was left behind closes nothing that the answer still has to go through."""
     home.hook(EDGE, name="edge")
+    home.hook(BEHIND, name="behind")
     home.status()
 
     def one(number):
