@@ -153,6 +153,42 @@ def test_a_hook_that_hangs_costs_its_time_only(web, home):
     assert home.status()["pid"] == pid
 
 
+GREEDY = """
+import sys, time, pathlib
+from hookturn import hookimpl
+
+@hookimpl(timeout=LIMIT)
+def pre_tool_execution(event, ctx):
+    if event.command.startswith("hold"):
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(60)  # as a regular expression does that takes its time: nobody else runs
+        end = time.monotonic() + 0.8
+        while time.monotonic() < end:
+            pass
+        sys.setswitchinterval(before)
+        while not (pathlib.Path(ctx.project_dir) / "go").exists():
+            time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(("limit", "query"), [("30", "?timeout=1"), ("0.3", "")], ids=["agents", "hooks"])
+def test_a_hook_that_lets_nobody_run_and_then_hangs_costs_its_time_only(web, home, limit, query):
+    """All that watches sees too late what it waits for: the connection may be closed before the leader changes."""
+    home.hook(GREEDY.replace("LIMIT", limit), name="greedy")
+    home.status()
+    try:
+        for number in range(8):
+            assert (
+                web.post(home.payload("hold", session_id=f"s{number}"), f"/hooks/claude-code{query}")[0]
+                == 200
+            )
+            assert b"deny" in web.post(home.payload("rm -rf /"))[1]
+        home.wait_for(lambda: limit == "30" or home.status()["in_flight"] == 0)
+    finally:
+        (home.project / "go").touch()
+    home.wait_for(lambda: home.status()["in_flight"] == 0)
+
+
 EDGE = """
 import time
 from hookturn import hookimpl

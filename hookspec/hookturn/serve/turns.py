@@ -342,9 +342,10 @@ class Turns:
             if guest is None or self._turn != turn:
                 return
             fd = guest.sock.fileno()
-            if self._guests.pop(fd, None) is None:
-                return  # it is closed
-            self._poll.unregister(fd)
+            # It may have been answered elsewhere, and closed: its thread is in the hook all the same.
+            there = self._guests.pop(fd, None) is not None
+            if there:
+                self._poll.unregister(fd)
             # Before the other thread runs: it leads at once.
             self._leader += 1
             self._served = None
@@ -360,8 +361,9 @@ class Turns:
                 self._leader -= 1
                 self._served = guest
                 self._away -= 1
-                self._guests[fd] = guest
-                self._poll.register(fd, POLLIN)
+                if there:
+                    self._guests[fd] = guest
+                    self._poll.register(fd, POLLIN)
 
     def _start(self) -> None:
         Thread(target=self._run, args=(self._leader,), name="hookturn-turn", daemon=True).start()
