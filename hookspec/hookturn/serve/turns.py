@@ -328,7 +328,10 @@ class Turns:
                 self._pass_on(seen)
             else:
                 still += 1
-            self._look()
+            try:
+                self._look()
+            except Exception as error:  # without a watch nobody would be relieved of a slow request
+                self._note(f"a late call could not be answered: {type(error).__name__}: {error}")
             if still >= CALM:
                 self._active.clear()
                 if self._turn == seen:  # nobody came in between
