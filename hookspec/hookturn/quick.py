@@ -7,6 +7,8 @@ to the standard library's own modules, so results and errors are theirs.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,17 +34,13 @@ class _Scanned:
         self.memo = {}
 
 
-_scanners: dict[bool, Callable[[str, int], tuple[Any, int]]] = {}
-
-
+@lru_cache
 def _scanner(strict: bool) -> Callable[[str, int], tuple[Any, int]]:
-    scan = _scanners.get(strict)
-    if scan is None:
-        from _json import make_scanner
+    from _json import make_scanner
 
-        context: Any = _Scanned(strict)
-        scan = _scanners[strict] = make_scanner(context)
-    return scan
+    context: Any = _Scanned(strict)
+    made: Callable[[str, int], tuple[Any, int]] = make_scanner(context)
+    return made
 
 
 def decode(text: str, *, strict: bool = True) -> tuple[Any, int]:
@@ -89,25 +87,21 @@ def dumps(value: Any, *, allow_nan: bool = True, compact: bool = False) -> str:
         allow_nan: whether NaN and infinity may be in it.
         compact: no blanks after separators.
     """
-    key = allow_nan, compact
     try:
-        encode = _encoders.get(key)
-        if encode is None:
-            from _json import encode_basestring_ascii, make_encoder
-
-            item, colon = _separators(compact)
-            # Without marks for circular data it has no state; such data has no end, and json says so below.
-            encode = _encoders[key] = make_encoder(
-                None, _refuse, encode_basestring_ascii, None, colon, item, False, False, allow_nan
-            )
-        return "".join(encode(value, 0))
+        return "".join(_encoder(allow_nan, compact)(value, 0))
     except Exception:
         import json
 
         return json.dumps(value, allow_nan=allow_nan, separators=_separators(compact))
 
 
-_encoders: dict[tuple[bool, bool], Any] = {}
+@lru_cache
+def _encoder(allow_nan: bool, compact: bool) -> Any:
+    from _json import encode_basestring_ascii, make_encoder
+
+    item, colon = _separators(compact)
+    # Without marks for circular data it has no state; such data has no end, and json says so.
+    return make_encoder(None, _refuse, encode_basestring_ascii, None, colon, item, False, False, allow_nan)
 
 
 def _separators(compact: bool) -> tuple[str, str]:
@@ -120,14 +114,16 @@ def _refuse(value: object) -> None:
 
 def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 of some bytes in hexadecimal digits."""
-    if _small_sha256 is not None and len(data) < LARGE:
-        return _small_sha256(data).hexdigest()  # type: ignore[no-any-return]
+    small = _small_sha256()
+    if small is not None and len(data) < LARGE:
+        return small(data).hexdigest()  # type: ignore[no-any-return]
     from hashlib import sha256
 
     return sha256(data).hexdigest()
 
 
-def _c_sha256() -> Any:
+@lru_cache
+def _small_sha256() -> Any:
     import sys
 
     try:
@@ -138,6 +134,3 @@ def _c_sha256() -> Any:
     except ImportError:  # another Python than CPython
         return None
     return sha256
-
-
-_small_sha256 = _c_sha256()

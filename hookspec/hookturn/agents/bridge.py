@@ -8,6 +8,7 @@ command and the resident process both run it, the latter for many callers at onc
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from time import monotonic
 
 from ..quick import decode as read_json
@@ -143,15 +144,13 @@ class Place(Record):
     environ: Any
 
 
+@lru_cache
 def hooks_of(agent: str) -> AgentHooks:
     """Return an agent's translator.
 
     Raises:
         UnknownAgent: when there is none.
     """
-    known = _hooks.get(agent)
-    if known is not None:
-        return known
     from importlib import import_module
 
     folder = AGENTS.get(agent)
@@ -166,11 +165,7 @@ def hooks_of(agent: str) -> AgentHooks:
         if error.name != name:
             raise
         raise UnknownAgent(f"there is no bridge for {agent} yet") from None
-    _hooks[agent] = module
     return module  # type: ignore[no-any-return]
-
-
-_hooks: dict[str, AgentHooks] = {}
 
 
 def answer(

@@ -444,8 +444,8 @@ class Engine:
 
     def fire_op(self, op: Fire) -> Outcome:
         """Fire for a session's lifecycle."""
-        permissions = self.permissions if op.ladder else None
-        return self._fire(self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried)
+        out: Outcome = self.drive(self.fire_steps(op))
+        return out
 
     def fire_steps(self, op: Fire) -> Generator[Wait, Any, Outcome]:
         """Fire for a session that is driven step by step: yields what is to be waited for."""
@@ -454,10 +454,8 @@ class Engine:
 
     async def afire_op(self, op: Fire) -> Outcome:
         """Fire for an asynchronous session's lifecycle."""
-        permissions = self.permissions if op.ladder else None
-        return await self._afire(
-            self.plan(op.event.timing), op.event, False, op.deadline, permissions, op.carried
-        )
+        out: Outcome = await self._adrive(self.fire_steps(op))
+        return out
 
     def _fire(
         self,

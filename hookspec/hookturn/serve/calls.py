@@ -71,14 +71,12 @@ def seconds(text: str) -> float | None:
     return value if 0 < value < 1e6 else None
 
 
-class Late:
-    """A call whose caller does not watch the time: whoever claims it first answers it."""
+class _Once:
+    """Something that one of several threads does, whoever comes first."""
 
-    __slots__ = ("_claims", "answer", "end")
+    __slots__ = ("_claims",)
 
-    def __init__(self, end: float, answer: Callable[[], None]) -> None:
-        self.end = end
-        self.answer = answer
+    def __init__(self) -> None:
         self._claims = [None]
 
     def claim(self) -> bool:
@@ -90,26 +88,35 @@ class Late:
         return True
 
 
-class Ticket:
+class Late(_Once):
+    """A call whose caller does not watch the time: whoever claims it first answers it."""
+
+    __slots__ = ("answer", "end")
+
+    def __init__(self, end: float, answer: Callable[[], None]) -> None:
+        super().__init__()
+        self.end = end
+        self.answer = answer
+
+
+class Ticket(_Once):
     """A call under way; it ends once, whoever ends it.
 
     Attributes:
         handed_on: whether another thread ends it, and not the one whose ``with`` it is.
     """
 
-    __slots__ = ("_ends", "handed_on")
+    __slots__ = ("_end", "handed_on")
 
     def __init__(self, end: Callable[[], None]) -> None:
-        self._ends = [end]
+        super().__init__()
+        self._end = end
         self.handed_on = False
 
     def end(self) -> None:
         """End the call, if it has not ended."""
-        try:
-            end = self._ends.pop()
-        except IndexError:
-            return
-        end()
+        if self.claim():
+            self._end()
 
     def __enter__(self) -> Ticket:
         return self
