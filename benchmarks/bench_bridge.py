@@ -62,7 +62,7 @@ class Place:
         import hookturn.serve.client as client
 
         self.client = [sys.executable, "-I", "-S", client.__file__, "bridge", "claude-code"]
-        self.bridge = [sys.executable, "-I", "-m", "hookturn", "bridge", "claude-code"]
+        self.bridge = [os.path.join(os.path.dirname(sys.executable), "hookturn"), "bridge", "claude-code"]
         bare = folder / "bare"
         venv.create(bare, with_pip=False, symlinks=True)
         self.bare = [str(bare / "bin" / "python"), "-c", "pass"]

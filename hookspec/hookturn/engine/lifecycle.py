@@ -15,7 +15,6 @@ from ..spec import events as e
 from ..spec.answers import Rewrite
 from ..spec.errors import EventError, LifecycleError
 from ..spec.record import freeze, jsonable, thaw
-from .approval import read
 from .fold import Vote, message
 from .history import KEPT_CALLS, ended, process
 from .outcome import Outcome, describe
@@ -603,6 +602,8 @@ class Lifecycle:
         if asked.decision == "deny":
             self._refuse(call, "deny", asked.by, asked.reason, asked.message)
             return True
+        from .approval import read  # most calls ask nobody
+
         answer = read((yield Approve(request)), request.identity)
         if answer.permits and not isinstance(answer.answer, Rewrite):
             call.decision, call.reason = "allow", "allowed by the approver"

@@ -227,9 +227,9 @@ class ConfiguredHooks(SetUp):
             self.problems.append(model.document.problem(key, wrong.cause, wrong.remedy))
 
     def _plugin_of(self, entry: HookEntry, config: dict[str, Any]) -> Any:
-        from ..runners import answer, module
-
         if entry.kind == "answer":
+            from ..runners import answer
+
             return answer.make(entry)
         if entry.kind == "command":
             from ..runners import command
@@ -245,6 +245,8 @@ class ConfiguredHooks(SetUp):
             return webhook.make(
                 entry, config, self.survey.timings, live=self.live, state_dir=self.engine.stores.folder
             )
+        from ..runners import module
+
         return module.make(self._pinned(entry), config, self.survey.timings)
 
     def _pinned(self, entry: HookEntry) -> HookEntry:

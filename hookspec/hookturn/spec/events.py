@@ -88,9 +88,12 @@ class Event(KeywordRecord):
             return
         cls.timing = timing
         own = cls.__dict__.get("__annotations__", {})
-        inherited = [name for name in _GENERIC if name not in own]
-        cls._fields = tuple(name for name in cls._fields if name not in inherited)
-        cls._names = frozenset(cls._fields)
+        fields = dict.fromkeys(cls._fields)
+        for name in _GENERIC:
+            if name not in own:
+                fields.pop(name, None)
+        cls._fields = tuple(fields)
+        cls._names = frozenset(fields)
         if cls.__module__ == __name__:
             _BY_TIMING[timing] = cls
 

@@ -188,16 +188,19 @@ _CHECKS: dict[str, tuple[type, ...]] = {
     "list": (list, tuple),
 }
 
+_read: dict[str, tuple[bool, tuple[type, ...] | None]] = {}
+
 
 _SCALARS = frozenset([str, int, float, bool, type(None), FrozenDict, FrozenList])
 """Kinds that are frozen as they are."""
 
 
-def _check_of(annotation: object) -> tuple[type, ...] | None:
+def _reading(annotation: object) -> tuple[bool, tuple[type, ...] | None]:
+    """Return whether an annotation makes a field, and what the field admits (None: anything)."""
+    if "ClassVar" in str(annotation):
+        return False, None
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    if "|" in text:
-        return None
-    return _CHECKS.get(text.split("[")[0].strip())
+    return True, None if "|" in text else _CHECKS.get(text.split("[")[0].strip())
 
 
 @dataclass_transform(frozen_default=True)
@@ -215,15 +218,23 @@ class Record:
         fields = dict.fromkeys(cls._fields)
         required = set(cls._required)
         checks = dict(cls._checks)
-        for name, annotation in cls.__dict__.get("__annotations__", {}).items():
-            if name.startswith("_") or "ClassVar" in str(annotation):
+        own = cls.__dict__
+        for name, annotation in own.get("__annotations__", {}).items():
+            if name[0] == "_":
+                continue
+            if annotation.__class__ is not str:
+                is_field, check = _reading(annotation)
+            elif annotation in _read:  # few annotations, many fields: a start has some 200
+                is_field, check = _read[annotation]
+            else:
+                is_field, check = _read[annotation] = _reading(annotation)
+            if not is_field:
                 continue
             fields[name] = None
-            if name in cls.__dict__:
+            if name in own:
                 required.discard(name)
             else:
                 required.add(name)
-            check = _check_of(annotation)
             if check is not None:
                 checks[name] = check
             else:
