@@ -11,9 +11,12 @@ import os
 from functools import lru_cache
 from time import monotonic
 
+from ..engine.rides import Ride
 from ..quick import decode as read_json
 from ..spec.errors import HookturnError, did_you_mean
 from ..spec.record import Record, freeze, safe_text
+from .driving import Course
+from .fitting import fit
 from .memory import DECIDING, complain, one_line, remember, remembered, strict
 
 TYPE_CHECKING = False
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from ..engine.engine import Engine
     from ..spec.tools import Tool
-    from .driving import Course
     from .moments import Moment, Row, Said
 
     Environment = Mapping[str, str] | Callable[[Mapping[str, Any]], Mapping[str, str]]
@@ -418,8 +420,6 @@ class _Call:
                 course = self._course(engine_for, until, pid)
                 if course is None:
                     return self.by_policy(self.unreadable)
-                from ..engine.rides import Ride
-
                 ride = Ride(course.engine, course.steps())
                 end = ride.go(lambda end: elsewhere(self._ended(course, end)))
             except BaseException as error:  # as above
@@ -441,9 +441,6 @@ class _Call:
 
     def _course(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> Course | None:
         """Return what is to be done; None for a payload that cannot be read."""
-        from .driving import Course
-        from .fitting import fit
-
         hooks, payload = self.hooks, self.payload
         if self.unreadable:
             if self.row.decides or not self.known:

@@ -4,6 +4,7 @@ when each event was last answered, and which calls could not be answered properl
 
 from __future__ import annotations
 
+import os
 from os.path import join
 from time import monotonic
 
@@ -105,8 +106,6 @@ def _file(memory: str | PathLike[str], folder: str, ending: str = ".json") -> st
 
 def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engine) -> None:
     """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``)."""
-    import os
-
     noted = engine.noted
     key = (os.fspath(memory), place.agent, place.project or place.cwd, event)
     now = monotonic()
@@ -219,7 +218,6 @@ def forgive(memory: str | PathLike[str], agent: str, project: str) -> None:
 
 def complain(memory: str | PathLike[str], place: Place, event: str, cause: str) -> None:
     """Keep a note of a call that could not be answered properly, for ``hookturn doctor``."""
-    import os
     from time import time
 
     row = {

@@ -363,9 +363,9 @@ class Fold:
                 values[field] = new
             for field, new in values.items():
                 check = event._checks.get(field)
-                if check is not None and not isinstance(new, check):
+                if check is not None and not isinstance(new, check[1]):
                     raise AnswerError(
-                        f"Rewrite: {field} must be {check[0].__name__}, got {type(new).__name__}"
+                        f"Rewrite: {field} must be {check[1][0].__name__}, got {type(new).__name__}"
                     )
                 if field == "parts" and not all(isinstance(part, str) for part in new):
                     raise AnswerError("Rewrite: parts must be a list of str")

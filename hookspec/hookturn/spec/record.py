@@ -88,6 +88,10 @@ class FrozenList(list):  # type: ignore[type-arg]
         return (list, (list(self),))
 
 
+_FROZEN = frozenset([str, int, float, bool, type(None), FrozenDict, FrozenList])
+"""Kinds that are frozen as they are."""
+
+
 def freeze(value: Any, depth: int = 0) -> Any:
     """Return ``value`` with every dict and list in it replaced by a read-only copy.
 
@@ -97,18 +101,20 @@ def freeze(value: Any, depth: int = 0) -> Any:
         EventError: when containers nest deeper than MAX_DEPTH.
     """
     kind = value.__class__
-    if kind is str or kind is FrozenDict or kind is FrozenList:
+    if kind in _FROZEN:
         return value
     if kind is dict:
         if depth > MAX_DEPTH:
             raise EventError(f"data is nested deeper than {MAX_DEPTH} levels")
         depth += 1
-        return FrozenDict({key: freeze(item, depth) for key, item in value.items()})
+        return FrozenDict(
+            {key: item if item.__class__ in _FROZEN else freeze(item, depth) for key, item in value.items()}
+        )
     if kind is list:
         if depth > MAX_DEPTH:
             raise EventError(f"data is nested deeper than {MAX_DEPTH} levels")
         depth += 1
-        return FrozenList([freeze(item, depth) for item in value])
+        return FrozenList([item if item.__class__ in _FROZEN else freeze(item, depth) for item in value])
     if kind is tuple:
         if depth > MAX_DEPTH:
             raise EventError(f"data is nested deeper than {MAX_DEPTH} levels")
@@ -178,24 +184,23 @@ def safe_text(value: object) -> str:
         return f"<{type(value).__name__}: str failed: {type(error).__name__}>"
 
 
-# What a field's annotation admits, by the annotation's first word. Others are not checked.
-_CHECKS: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "dict": (dict,),
-    "list": (list, tuple),
+_Check = tuple[type, tuple[type, ...]]
+
+# What a field's annotation admits, by the annotation's first word: the kind that is right and frozen as it is, and
+# all kinds. Others are not checked.
+_CHECKS: dict[str, _Check] = {
+    "str": (str, (str,)),
+    "int": (int, (int,)),
+    "float": (float, (int, float)),
+    "bool": (bool, (bool,)),
+    "dict": (FrozenDict, (dict,)),
+    "list": (FrozenList, (list, tuple)),
 }
 
-_read: dict[str, tuple[bool, tuple[type, ...] | None]] = {}
+_read: dict[str, tuple[bool, _Check | None]] = {}
 
 
-_SCALARS = frozenset([str, int, float, bool, type(None), FrozenDict, FrozenList])
-"""Kinds that are frozen as they are."""
-
-
-def _reading(annotation: object) -> tuple[bool, tuple[type, ...] | None]:
+def _reading(annotation: object) -> tuple[bool, _Check | None]:
     """Return whether an annotation makes a field, and what the field admits (None: anything)."""
     if "ClassVar" in str(annotation):
         return False, None
@@ -210,7 +215,7 @@ class Record:
     _fields: ClassVar[tuple[str, ...]] = ()
     _names: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
-    _checks: ClassVar[dict[str, tuple[type, ...]]] = {}
+    _checks: ClassVar[dict[str, _Check]] = {}
     _wrong: ClassVar[type[HookturnError]] = EventError  # what a wrongly built record raises
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -267,15 +272,16 @@ class Record:
             for name, value in fields.items():
                 check = checks.get(name)
                 kind = value.__class__
-                if (
-                    check is not None
-                    and kind not in check  # a subclass of what is asked for is right, too
-                    and (not isinstance(value, check) or kind is bool)
-                ):
-                    raise cls._wrong(
-                        f"{cls.__name__}.{name} must be {check[0].__name__}, got {type(value).__name__}"
-                    )
-                if kind not in _SCALARS and isinstance(value, (dict, list, tuple)):
+                if check is not None:
+                    usual, kinds = check
+                    if kind is usual:
+                        continue
+                    # A subclass of what is asked for is right, too.
+                    if kind not in kinds and (not isinstance(value, kinds) or kind is bool):
+                        raise cls._wrong(
+                            f"{cls.__name__}.{name} must be {kinds[0].__name__}, got {type(value).__name__}"
+                        )
+                if kind not in _FROZEN and isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)
 
