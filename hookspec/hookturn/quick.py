@@ -1,4 +1,4 @@
-"""What an agent's call needs of ``json`` and ``hashlib``, by the C code below them.
+"""What an agent's call needs of ``json``, ``hashlib`` and ``importlib``, by the C code below them.
 
 Importing these two takes regular expressions, enums and OpenSSL along, which is as much as a bare start of the
 interpreter; an agent would wait for it at every call. Whatever the C code refuses, or another Python lacks, is left
@@ -8,6 +8,7 @@ to the standard library's own modules, so results and errors are theirs.
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ def _scanner(strict: bool) -> Callable[[str, int], tuple[Any, int]]:
     context: Any = _Scanned(strict)
     made: Callable[[str, int], tuple[Any, int]] = make_scanner(context)
     return made
+
+
+def import_module(name: str) -> Any:
+    """Import a module by its whole name, as ``importlib.import_module`` does: that one brings ``warnings`` along."""
+    __import__(name)
+    return modules[name]
 
 
 def decode(text: str, *, strict: bool = True) -> tuple[Any, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -120,6 +121,83 @@ def test_an_unchanged_configuration_is_read_once(home):
     for _ in range(4):
         home.call()
     assert home.status()["engines_made"] == 1
+
+
+ROLE = """name: guard
+prompt: You watch.
+hooks:
+  custom:
+    - {name: guard, events: [tool.execute.before], module: guard.py}
+"""
+ROLE_HOOK = """
+def on_tool_before(ctx, input):
+    if "rm -rf" in str(input.args):
+        ctx.skip("no recursive delete")
+"""
+
+
+def test_a_role_that_turns_up_later_counts(home):
+    """Nothing of it was there when the engine was made."""
+    home.serve()
+    assert home.decision(home.call("rm -rf /")[1]) == ""
+    folder = Path(home.environ["HOME"], ".config", "opencode", "rolebox", "guard")
+    folder.mkdir(parents=True)
+    assert home.decision(home.call("rm -rf /")[1]) == ""
+    (folder / "guard.py").write_text(ROLE_HOOK)
+    (folder / "role.yaml").write_text(ROLE)
+    assert home.decision(home.call("rm -rf /")[1]) == "deny"
+    (folder / "guard.py").write_text(ROLE_HOOK.replace("rm -rf", "mkfs"))
+    assert home.decision(home.call("mkfs /dev/sda")[1]) == "deny"
+    assert home.decision(home.call("rm -rf /")[1]) == ""
+
+
+def _role(home):
+    (home.project / "role.yaml").write_text(ROLE)
+
+
+def _roles_function(home):
+    folder = home.project / "functions"
+    folder.mkdir()
+    (folder / "plan.md").write_text("Plan first.")
+
+
+def _atomcode_plugin(home):
+    folder = Path(home.environ["HOME"], ".atomcode", "plugins")
+    (folder / "a").mkdir(parents=True)
+    listed = {"version": 1, "plugins": {"a": {"plugin_dir": "a"}}}
+    (folder / "installed_plugins.json").write_text(json.dumps(listed))
+
+
+def _its_hooks(home):
+    Path(home.environ["HOME"], ".atomcode", "plugins", "a", "hooks.json").write_text("{}")
+
+
+def _atomcode_trust(home):
+    Path(home.environ["HOME"], ".atomcode", "plugins", "hook_trust.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [[_role, _roles_function], [_atomcode_plugin, _its_hooks, _atomcode_trust]],
+    ids=["rolebox", "atomcode"],
+)
+def test_whatever_makes_other_agents_hooks_is_looked_at(home, changes):
+    home.serve()
+    for change in changes:
+        made = _settled(home)
+        change(home)
+        home.call()
+        assert home.status()["engines_made"] > made, change.__name__
+
+
+def _settled(home):
+    """Engines made once files are old enough to be believed."""
+    time.sleep(0.1)
+    home.call()
+    made = home.status()["engines_made"]
+    home.call()
+    assert home.status()["engines_made"] == made
+    return made
 
 
 def test_projects_are_apart(home):

@@ -13,6 +13,7 @@ from time import monotonic
 
 from ..engine.rides import Ride
 from ..quick import decode as read_json
+from ..quick import import_module
 from ..spec.errors import HookturnError, did_you_mean
 from ..spec.record import Record, freeze, safe_text
 from .driving import Course
@@ -153,8 +154,6 @@ def hooks_of(agent: str) -> AgentHooks:
     Raises:
         UnknownAgent: when there is none.
     """
-    from importlib import import_module
-
     folder = AGENTS.get(agent)
     if folder is None:
         raise UnknownAgent(
@@ -162,12 +161,12 @@ def hooks_of(agent: str) -> AgentHooks:
         )
     name = f"{__package__}.{folder}.hooks"
     try:
-        module: Any = import_module(name)
+        found: AgentHooks = import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
         raise UnknownAgent(f"there is no bridge for {agent} yet") from None
-    return module  # type: ignore[no-any-return]
+    return found
 
 
 def answer(

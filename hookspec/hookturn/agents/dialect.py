@@ -43,7 +43,9 @@ if TYPE_CHECKING:
         """What a ``config`` module provides.
 
         A dialect whose files share their name with others' may have ``recognises(content: bytes) -> bool``,
-        which tells its own from theirs before anything is read or complained about.
+        which tells its own from theirs before anything is read or complained about. One whose ``files`` are those
+        that are there has ``watched(project: str, environ: Mapping[str, str]) -> list[str]``, which tells the files
+        and folders whose change may bring others.
 
         ``NAME`` is the agent's name (``claude-code``); ``SETTINGS`` says what ``dialects: {NAME: {...}}``
         takes: option -> values that will do.

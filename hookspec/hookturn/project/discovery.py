@@ -8,7 +8,7 @@ settings), ``hookturn.hookspecs`` (timings of frameworks), ``hookturn.commands``
 
 from __future__ import annotations
 
-from ..quick import dumps
+from ..quick import dumps, import_module
 from ..spec.errors import RegistrationError
 from ..spec.record import Record, safe_text
 from . import cache
@@ -198,8 +198,6 @@ def load(found: Found) -> Any:
     Raises:
         RegistrationError: when it cannot be imported (SystemExit at import included) or is not there.
     """
-    from importlib import import_module
-
     module_name, _, attributes = found.value.partition("[")[0].strip().partition(":")
     try:
         target: Any = import_module(module_name.strip())

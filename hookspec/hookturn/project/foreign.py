@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..quick import import_module
 from ..runners.entry import HookEntry
 from ..spec.errors import did_you_mean
 from ..spec.record import Record, thaw
@@ -49,6 +50,11 @@ def left_to(agent: str, name: str, place: HookFile, settings: Mapping[str, Any])
     return place.layer in RUN_BY.get(agent, {}).get(name, ())
 
 
+def _runs_all(agent: str, name: str) -> bool:
+    """Tell whether the agent that calls us runs all of a dialect itself, so that its files need not be looked for."""
+    return agent == name != "atomcode"  # see left_to
+
+
 SAID_BY = "said_by"
 """Key beside a dialect's options: the layer whose file says them. A folder that a project names is not the user's."""
 
@@ -82,10 +88,8 @@ class ForeignFile(Record):
 
 def dialect(name: str) -> Dialect:
     """Return the module of a dialect."""
-    from importlib import import_module
-
-    module: Any = import_module(DIALECTS[name])
-    return module  # type: ignore[no-any-return]
+    found: Dialect = import_module(DIALECTS[name])
+    return found
 
 
 def key_of(entry: HookEntry) -> str:
@@ -176,7 +180,7 @@ def read_files(survey: Survey, environ: Mapping[str, str], agent: str = "") -> l
     settings = settings_of(survey)
     survey.dialects = settings
     for name in DIALECTS:
-        if settings[name] is False:
+        if settings[name] is False or _runs_all(agent, name):
             continue
         module = dialect(name)
         for place in module.files(survey.root, environ, settings[name]):

@@ -304,14 +304,22 @@ def configuration(root: str) -> list[str]:
 
 
 def parts(survey: Any, environ: Mapping[str, str]) -> set[str]:
-    """Return the files that hooks of a project are made of: scripts, modules, other agents' hook files."""
+    """Return the files that hooks of a project are made of: scripts, modules, other agents' hook files, and where
+    further ones of those may turn up.
+    """
     from ..project.foreign import DIALECTS, dialect
 
     found = {path for item in survey.declarations for path in item.files}
     for name in DIALECTS:
         settings = survey.dialects.get(name, {})
         if settings is not False:
-            found.update(file.path for file in dialect(name).files(survey.root, environ, settings))
+            module = dialect(name)
+            found.update(file.path for file in module.files(survey.root, environ, settings))
+            watched = getattr(module, "watched", None)
+            found.update(watched(survey.root, environ) if watched is not None else ())
+    for file in survey.foreign:
+        for entry in file.entries:
+            found.update(dialect(entry.dialect).own_files(entry, survey.root))
     for model in survey.models.values():
         found.update(entry.path for entry in model.hooks if entry.path)
     return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from ..dialect import HookFile, Reading
-from . import plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from ..dialect import Source
 
 NAME = "atomcode"
+
+TRUST = "hook_trust.json"
+"""Name of the file, beside the user's plugins, that tells which of them AtomCode's user trusts."""
 
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "generation": (2, 1),
@@ -34,20 +36,19 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
 def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any]) -> list[HookFile]:
     """Return where AtomCode's hook files may lie, in order of registration."""
     home = environ.get("HOME") or os.path.expanduser("~")
-    own = os.path.abspath(environ.get("ATOMCODE_HOME") or os.path.join(home, ".atomcode"))
+    own = _own(environ)
     found = [
         HookFile(
             os.path.join(own, "hooks.json"), os.path.join(own, "hooks.json"), "user", "json", "named", own
         ),
         HookFile(os.path.join(project, ".hooks.json"), ".hooks.json", "project", "json", "named", project),
     ]
-    store = os.path.join(own, "plugins")
-    trust = plugins.read_object(os.path.join(store, "hook_trust.json"))
-    found += plugins.files(store, "user", store, trust)
-    for name in (".atomcode/plugins", ".atomcode/plugins/local"):
-        folder = os.path.join(project, name)
-        if os.path.realpath(folder) != os.path.realpath(store):
-            found += plugins.files(folder, "project", name, trust)
+    for folder, layer, label in _stores(project, environ):
+        if os.path.isdir(folder):
+            from . import plugins
+
+            trust = plugins.read_object(os.path.join(own, "plugins", TRUST))
+            found += plugins.files(folder, layer, label, trust)
     toml = os.path.join(home, ".atomcode", "hooks")
     local = os.path.join(project, ".atomcode", "hooks")
     found.append(
@@ -59,6 +60,35 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
         path = os.path.join(local, "hooks.toml")
         found.append(HookFile(path, ".atomcode/hooks/hooks.toml", "project", "toml", "toml", local))
     return found
+
+
+def watched(project: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the files whose change may bring other plugins, or trust in them."""
+    paths = [os.path.join(_own(environ), "plugins", TRUST)]
+    for folder, _, _ in _stores(project, environ):
+        if os.path.isdir(folder):
+            from . import plugins
+
+            paths += plugins.watched(folder)
+        else:
+            paths.append(folder)
+    return paths
+
+
+def _own(environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return os.path.abspath(environ.get("ATOMCODE_HOME") or os.path.join(home, ".atomcode"))
+
+
+def _stores(project: str, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return the folders of plugins, each with its layer and as messages show it."""
+    store = os.path.join(_own(environ), "plugins")
+    stores = [(store, "user", store)]
+    for name in (".atomcode/plugins", ".atomcode/plugins/local"):
+        folder = os.path.join(project, name)
+        if os.path.realpath(folder) != os.path.realpath(store):
+            stores.append((folder, "project", name))
+    return stores
 
 
 def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
@@ -79,6 +109,8 @@ def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
     )
     if named or name == ".hooks.json":
         return HookFile(path, path, "project", "json", "named", folder)
+    from . import plugins
+
     root = os.path.dirname(folder) if os.path.basename(folder) == "hooks" else folder
     if not os.path.isfile(os.path.join(root, plugins.MANIFESTS[0])):
         return None
@@ -140,6 +172,8 @@ def _hashes(entries: Iterable[HookEntry]) -> dict[tuple[str, str], str]:
     for entry in entries:
         if "plugin" in entry.extra and entry.kind == "command":
             hooks.setdefault((entry.extra["plugin"], entry.layer), []).append(entry)
+    from . import plugins
+
     return {key: plugins.hash_of(found) for key, found in hooks.items()}
 
 

@@ -13,12 +13,15 @@ from ..dialect import HookFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from ...runners.entry import HookEntry
 
 MANIFESTS = (".atomcode-plugin/plugin.json", ".claude-plugin/plugin.json", "plugin.json")
+LIST = "installed_plugins.json"
+"""Name of the file that lists a folder's plugins."""
+
 FILES = ("hooks/hooks.json", "hooks.json")
 """Where a plugin keeps hooks that its manifest does not name; the first that is there counts."""
 
@@ -72,15 +75,7 @@ def files(root: str, layer: str, label: str, trust: dict[str, Any]) -> list[Hook
         trust: plugin -> trusted hash.
     """
     found: list[HookFile] = []
-    listed = read_object(os.path.join(root, "installed_plugins.json")).get("plugins")
-    for plugin, about in sorted((listed if isinstance(listed, dict) else {}).items()):
-        folder = about.get("plugin_dir") if isinstance(about, dict) else None
-        if not isinstance(folder, str) or not folder:
-            continue
-        try:
-            base = str(inside(root, folder))
-        except (UnsafePathError, ValueError):  # out of the plugins' folder: not one that AtomCode installed
-            continue
+    for plugin, base in _installed(root):
         trusted = trust.get(plugin)
         extra = {
             "plugin": plugin,
@@ -91,6 +86,32 @@ def files(root: str, layer: str, label: str, trust: dict[str, Any]) -> list[Hook
             shown = os.path.join(label, os.path.relpath(path, os.path.realpath(root)))
             found.append(HookFile(path, shown, layer, "json", "plugin", base, extra))
     return found
+
+
+def watched(root: str) -> list[str]:
+    """Return the files whose change may bring other hooks of plugins.
+
+    Parameters:
+        root: the folder ``plugins``.
+    """
+    names = (*MANIFESTS, *FILES)
+    return [
+        os.path.join(root, LIST),
+        *(os.path.join(base, name) for _, base in _installed(root) for name in names),
+    ]
+
+
+def _installed(root: str) -> Iterator[tuple[str, str]]:
+    """Yield the installed plugins, in the order of their names, each with its folder."""
+    listed = read_object(os.path.join(root, LIST)).get("plugins")
+    for plugin, about in sorted((listed if isinstance(listed, dict) else {}).items()):
+        folder = about.get("plugin_dir") if isinstance(about, dict) else None
+        if not isinstance(folder, str) or not folder:
+            continue
+        try:
+            yield plugin, str(inside(root, folder))
+        except (UnsafePathError, ValueError):  # out of the plugins' folder: not one that AtomCode installed
+            continue
 
 
 def _paths(base: str) -> list[str]:

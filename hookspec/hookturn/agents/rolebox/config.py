@@ -43,6 +43,18 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
     return made
 
 
+def watched(project: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the files and folders whose change may bring another role, or other functions of one."""
+    parents = [os.path.join(project, roles.FOLDER), *roles.platform_folders(environ)]
+    # Not the folder of the project or of a role itself: agents write files there.
+    made = [project, *(folder for parent in parents for folder in roles.folders(parent))]
+    return [
+        roles.functions_folder(environ),
+        *parents,
+        *(os.path.join(folder, name) for folder in made for name in (roles.ROLE_FILE, "functions")),
+    ]
+
+
 def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
     """Return a file as a role.yaml; one of another name when it holds a role."""
     if os.path.basename(path) != roles.ROLE_FILE and not roles.is_role(data):

@@ -118,13 +118,23 @@ def data_folder(environ: Mapping[str, str]) -> str:
     return environ.get("ROLEBOX_DATA_DIR") or os.path.join(base, FOLDER)
 
 
-def _roles(folder: str, *, links: bool) -> list[str]:
+def folders(parent: str, *, links: bool = True) -> list[str]:
+    """Return the folders that may be roles, in order.
+
+    Parameters:
+        parent: the folder of roles.
+        links: whether symbolic links count.
+    """
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(parent) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=links))
     except OSError:
         return []  # no such folder: the usual case
-    paths = (os.path.join(folder, name, ROLE_FILE) for name in names[:MOST])
+    return [os.path.join(parent, name) for name in names[:MOST]]
+
+
+def _roles(parent: str, *, links: bool) -> list[str]:
+    paths = (os.path.join(folder, ROLE_FILE) for folder in folders(parent, links=links))
     return [path for path in paths if os.path.isfile(path)]
 
 
