@@ -568,7 +568,11 @@ class Engine:
     ) -> Fold | None:
         """The hot loop: synchronous hooks without time limits of their own."""
         start = before = perf_counter()
-        groups = plan.static or plan.groups(event)
+        groups = plan.static
+        if groups is None:
+            groups = plan.known.get(plan.key(event))
+            if groups is None:
+                groups = plan.groups(event)
         for group in groups:
             for function, context, step in group:
                 if times is not None:

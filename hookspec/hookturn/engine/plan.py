@@ -139,6 +139,10 @@ class Step:
         return f"<Step {self.name!r}: {self.tier_name} {self.priority}, #{self.index}>"
 
 
+def _no_key(event: Any) -> None:
+    """The key of what may depend on anything."""
+
+
 class Plan:
     """The hooks of one timing in order.
 
@@ -148,9 +152,10 @@ class Plan:
         plain: whether all are synchronous functions without a time limit of their own.
         own: whether all are hookturn's own, which take no thread: they are known not to hang.
         static: what ``groups`` returns for every event, or None when it depends on the event.
+        known, key: what ``groups`` returned before, by what it depends on; ``key`` is None for what cannot be told.
     """
 
-    __slots__ = ("_cache", "_groups", "_key", "_varies", "own", "plain", "static", "steps", "timing")
+    __slots__ = ("_groups", "key", "known", "own", "plain", "static", "steps", "timing")
 
     def __init__(self, timing: Timing, steps: list[Step]) -> None:
         self.timing = timing
@@ -172,25 +177,24 @@ class Plan:
             names.append("agent")
         if any(item.event_types is not None for item in filters) and timing.name == "on_event":
             names.append("type")
-        self._key = attrgetter(*names) if names else None
-        self._cache: dict[Any, tuple[tuple[Bound, ...], ...]] = {}
         # A condition may look at anything of an event: nothing can be remembered then.
-        self._varies = any(item.condition is not None for item in filters)
-        self.static = None if names or self._varies else self._bind(None)
+        varies = any(item.condition is not None for item in filters)
+        self.key: Callable[[Any], Any] = attrgetter(*names) if names and not varies else _no_key
+        self.known: dict[Any, tuple[tuple[Bound, ...], ...]] = {}
+        self.static = None if names or varies else self._bind(None)
 
     def groups(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
         """Return the hooks, then the guards, that the event concerns, bound to its session."""
-        if self._varies:
-            return self._bind(event)
-        if self._key is None:
-            assert self.static is not None
+        if self.static is not None:
             return self.static
-        key = self._key(event)
-        found = self._cache.get(key)
+        key = self.key(event)
+        found = self.known.get(key)
         if found is None:
-            if len(self._cache) >= 256:  # tool names and session ids come from outside
-                self._cache.clear()
-            found = self._cache[key] = self._bind(event)
+            found = self._bind(event)
+            if key is not None:
+                if len(self.known) >= 256:  # tool names and session ids come from outside
+                    self.known.clear()
+                self.known[key] = found
         return found
 
     def _bind(self, event: Any) -> tuple[tuple[Bound, ...], ...]:
