@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "fake_model"))
 
-from agent_programs import folder
+from agent_programs import opencode_types
 
 from hookturn.agents.opencode import hooks, install
 
@@ -226,10 +226,8 @@ def test_what_the_bridge_says_of_itself_is_told(plugin):
 @pytest.mark.agents
 def test_types(tmp_path):
     """``plugin.js`` against the types of @opencode-ai/plugin, and a mistake in it is found."""
-    modules = folder() / "opencode/node_modules"
+    modules = opencode_types()
     compiler = modules / "typescript/bin/tsc"
-    if not compiler.exists() or not (modules / "@opencode-ai/plugin").exists():
-        pytest.skip(f"typescript and @opencode-ai/plugin are not in {modules}")
     os.symlink(modules, tmp_path / "node_modules")
     text = install.plugin(["python", "-m", "hookturn", "bridge", "opencode"], ["tool.execute.before"])
     options = [

@@ -151,16 +151,28 @@ class Passing(BaseException):
     pass
 
 
-@pytest.mark.parametrize(
-    ("way", "error"),
-    [
-        *[(way, error) for way in WAYS for error in (KeyboardInterrupt, asyncio.CancelledError, Passing)],
-    ],
-)
+NO_EXCEPTIONS = (KeyboardInterrupt, asyncio.CancelledError, Passing)
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "threaded" not in way])
+@pytest.mark.parametrize("error", NO_EXCEPTIONS)
 def test_what_is_no_exception_passes(way, error):
     plugins = [("bad", as_hook(raising(error), way))]
     with make_engine(way, plugins) as engine, pytest.raises(error):
         fire(engine, way)
+
+
+@pytest.mark.parametrize("way", ["threaded", "threaded coroutine", "afire threaded"])
+@pytest.mark.parametrize("error", [*NO_EXCEPTIONS, GeneratorExit])
+def test_on_a_thread_of_ours_it_is_a_failure_like_others(way, error):
+    """No Ctrl-C arrives there, and nobody cancels it: the hooks behind it are asked."""
+    plugins = [("bad", as_hook(raising(error), way)), ("after", as_hook(lambda event: Deny("no"), way))]
+    with make_engine(way, plugins) as engine:
+        out = fire(engine, way)
+    assert (out.decision, out.by) == ("deny", "after")
+    [failure] = out.failures
+    assert failure.hook == "bad"
+    assert error.__name__ in failure.message
 
 
 @pytest.mark.parametrize("way", WAYS)

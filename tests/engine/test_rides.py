@@ -153,13 +153,13 @@ def test_the_callers_thread_is_left_behind_with_a_hook_that_hangs(place):
 
 
 def test_what_steps_raise_is_raised_at_their_end():
-    class Raises:
-        @hookimpl
-        def pre_tool_execution(self, event):
-            raise KeyboardInterrupt
+    def steps():
+        yield None, lambda: None, 10.0
+        raise KeyboardInterrupt
 
+    end = Ride(Engine(threaded=True), steps()).go(lambda end: None)
     with pytest.raises(KeyboardInterrupt):
-        went(Engine([Raises()], threaded=True))
+        end()
 
 
 def test_hooks_that_end_just_when_their_time_is_over():

@@ -239,6 +239,7 @@ def test_a_neighbour_cannot_be_imported(entry, tmp_path):
         ),
         ("def f():\n    f()\nf()\n", (), "failed at import: RecursionError"),
         ("", (), "has no hook"),
+        ("def on_load(): ...\ndef on_dispose(): ...\n", (), "has no hook beside on_load and on_dispose"),
         (
             "def pre_tool(event): ...\n",
             (),

@@ -200,6 +200,49 @@ def _settled(home):
     return made
 
 
+HOLDS_ON = """
+import pathlib, time
+from hookturn import hookimpl
+
+
+@hookimpl
+def on_turn_start(event):
+    pass
+
+
+@hookimpl
+def on_dispose():
+    pathlib.Path(__file__).with_name("disposing").write_text("")
+    time.sleep({seconds})
+    pathlib.Path(__file__).with_name("disposed").write_text("")
+"""
+
+
+def test_a_plugin_that_does_not_let_go_holds_no_call_up(home):
+    """A changed configuration disposes of the engine before."""
+    plugin = home.hook(HOLDS_ON.format(seconds=300), "holds-on")
+    home.serve()
+    home.call()
+    home.hook(home.GUARD)
+    begun = time.monotonic()
+    assert home.decision(home.call("rm -rf /")[1]) == "deny"
+    home.hook(home.GUARD.replace("rm -rf", "mkfs"))
+    assert home.decision(home.call("mkfs /dev/sda")[1]) == "deny"
+    assert time.monotonic() - begun < 20
+    home.wait_for(plugin.with_name("disposing").exists)
+    assert home.hookturn("serve", "--stop")["exit_code"] == 0
+    home.wait_for(lambda: not home.running(), 60)
+
+
+def test_plugins_are_disposed_of_at_the_end(home):
+    plugin = home.hook(HOLDS_ON.format(seconds=1), "holds-on")
+    home.serve()
+    home.call()
+    home.hookturn("serve", "--stop")
+    home.wait_for(lambda: not home.running())
+    assert plugin.with_name("disposed").exists()
+
+
 def test_projects_are_apart(home):
     other = home.folder / "other"
     other.mkdir()

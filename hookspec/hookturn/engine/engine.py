@@ -1150,6 +1150,19 @@ def thrown(problem: BaseException) -> BaseException:
     return problem
 
 
+def hooks_own(problem: BaseException) -> BaseException:
+    """Return what a hook of a threaded engine raised as a failure of that hook, whatever it is.
+
+    No Ctrl-C arrives on its thread, and nobody cancels its task but us: a KeyboardInterrupt, a CancelledError and the
+    like must not end the fire, and with it the hooks that come after.
+    """
+    if isinstance(problem, (Exception, SystemExit)):
+        return problem
+    failure = RuntimeError(f"the hook raised {describe(problem)}")
+    failure.__cause__ = problem
+    return failure
+
+
 def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
     """Run a function on a daemon thread and wait; at the time limit the thread is abandoned.
 
@@ -1203,7 +1216,7 @@ def start_thread(function: Callable[[], Any], loop: Any) -> Any:
         try:
             result, error = context.run(function), None
         except BaseException as problem:  # raised again where it is waited for
-            result, error = None, problem
+            result, error = None, hooks_own(problem)
         with suppress(RuntimeError):  # the loop may be gone by then
             loop.call_soon_threadsafe(settle, result, error)
 

@@ -18,11 +18,11 @@ from contextvars import copy_context
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from .engine import thrown
+from .engine import hooks_own, thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator
     from typing import Any
 
     from .engine import Engine, Wait
@@ -73,6 +73,15 @@ def _begin(work: Callable[[], None]) -> None:
     except IndexError:
         thread = _Thread()
     thread.begin(work)
+
+
+async def _contained(awaitable: Awaitable[Any]) -> Any:
+    try:
+        return await awaitable
+    except (Exception, SystemExit):
+        raise
+    except BaseException as problem:  # as of synchronous hooks
+        raise hooks_own(problem) from problem
 
 
 class Ride:
@@ -195,7 +204,7 @@ class Ride:
                 return function, seconds
             value = error = None
             try:
-                value = self._engine._wait(awaitable, seconds)
+                value = self._engine._wait(_contained(awaitable), seconds)
             except BaseException as problem:  # thrown into the fire, which says what it means
                 error = thrown(problem)
 
@@ -224,7 +233,7 @@ class Ride:
             try:
                 value = self._context.copy().run(move[0])
             except BaseException as problem:  # as above
-                error = thrown(problem)
+                error = hooks_own(problem)
             if os.getpid() != me:  # the hook forked, and its child came back: who waits for it is elsewhere
                 os._exit(0)
             with self._guard:

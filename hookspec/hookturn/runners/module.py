@@ -190,12 +190,19 @@ def hooks_of(
             )
         hooks[timing] = function
     if not hooks:
+        others = [name for name in LIFECYCLE if name in functions]
         near = next(
-            (n for n in vars(module) if is_routine(getattr(module, n)) and did_you_mean(n, known)), ""
+            (
+                n
+                for n in vars(module)
+                if n not in others and is_routine(getattr(module, n)) and did_you_mean(n, known)
+            ),
+            "",
         )
         raise _refused(
             entry,
             f"{entry.path} has no hook"
+            + (f" beside {' and '.join(others)}" if others else "")
             + (f"; {near!r} is no timing{did_you_mean(near, known)}" if near else ""),
             _plugin_line(module, known)
             or "Define a function named after a timing, such as `def pre_tool_execution(event):`.",

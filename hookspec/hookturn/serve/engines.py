@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from threading import Lock, RLock
+from threading import Lock, RLock, Thread
 from time import monotonic, time_ns
 
 from ..project.layers import PROJECT_VARIABLES
@@ -29,6 +29,9 @@ YOUNG = 50_000_000
 
 LOOK = 0.02
 """Seconds in which files are not looked at again: a change counts at a call that comes later than that."""
+
+CLOSE_SECONDS = 5.0
+"""Seconds that the plugins of all engines have to let go when the process ends."""
 
 Stamp = tuple[int, int, int, int] | None
 
@@ -181,6 +184,7 @@ class Engines:
         self._held: list[Held] = []  # the last used at the end
         self._places: dict[tuple[str, str, str], tuple[Files, Held]] = {}
         self._building: dict[tuple[str, str, str], Lock] = {}
+        self._closing: list[Thread] = []
         self.made = 0
         """Engines made so far."""
 
@@ -266,7 +270,15 @@ class Engines:
         self._places = {key: known for key, known in self._places.items() if known[1] is not held}
         held.retired = True
         if held.users == 0:
-            held.engine.close()
+            self._dispose(held.engine)
+
+    def _dispose(self, engine: Engine) -> None:
+        """Close an engine, on a thread of its own: plugins may take long to let go, and no call waits for that."""
+        thread = Thread(target=engine.close, daemon=True, name="hookturn-close")
+        with self._lock:
+            self._closing = [other for other in self._closing if other.is_alive()]
+            thread.start()
+            self._closing.append(thread)
 
     def give_back(self, held: Held) -> None:
         """End a call's use of an engine."""
@@ -274,7 +286,7 @@ class Engines:
             held.users -= 1
             unused = held.retired and held.users == 0
         if unused:
-            held.engine.close()
+            self._dispose(held.engine)
 
     def projects(self) -> list[str]:
         """Return the folders of the projects that have an engine."""
@@ -282,10 +294,16 @@ class Engines:
             return sorted({held.root for held in self._held})
 
     def close(self) -> None:
-        """Close all engines that nobody uses; the others close when their calls end."""
+        """Close all engines that nobody uses, and wait for that as long as it may take; the others close when their
+        calls end.
+        """
         with self._lock:
             for held in list(self._held):
                 self._retire(held)
+            closing = self._closing
+        end = monotonic() + CLOSE_SECONDS
+        for thread in closing:
+            thread.join(max(end - monotonic(), 0.0))
 
 
 def configuration(root: str) -> list[str]:

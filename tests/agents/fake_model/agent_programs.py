@@ -69,7 +69,7 @@ class Program:
         return [*node, str(program)]
 
 
-def _install(place, package):
+def _install(place, *packages):
     if shutil.which("npm") is None:
         return
     place.mkdir(parents=True, exist_ok=True)
@@ -78,9 +78,25 @@ def _install(place, package):
         if not (place / "package.json").exists():
             (place / "package.json").write_text('{"private": true}\n')
         subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--no-save", package], cwd=place, capture_output=True,
+            ["npm", "install", "--no-audit", "--no-fund", "--no-save", *packages], cwd=place, capture_output=True,
             timeout=600,
         )  # fmt: skip
+
+
+OPENCODE_TYPES = ("typescript@5.9.3", "@opencode-ai/plugin@1.18.33", "@types/node@22.20.7")
+"""The compiler, and the types of opencode's plugins."""
+
+
+def opencode_types():
+    """The ``node_modules`` with the types of opencode's plugins; skips the test when they cannot be had."""
+    place = folder() / "opencode-types"
+    modules = place / "node_modules"
+    if not (modules / "@types/node").exists():
+        _install(place, *OPENCODE_TYPES)
+    for package in OPENCODE_TYPES:
+        if not (modules / package.rpartition("@")[0] / "package.json").exists():
+            pytest.skip(f"{package} cannot be had here: it is not in {modules}")
+    return modules
 
 
 CLAUDE = Program(
