@@ -178,3 +178,51 @@ def test_the_end_of_a_session_has_a_budget_of_its_own(monkeypatch):
     with Engine([P()]) as engine, engine.session():
         pass
     assert time.monotonic() - begun < 20
+
+
+# -- those who only look on ----------------------------------------------------------------------------
+
+
+def looks_on(timing, seen, *, seconds=0.0, coroutine=False):
+    def note(event):
+        seen.append(event.timing)
+        time.sleep(seconds)
+
+    async def anote(event):
+        seen.append(event.timing)
+        await asyncio.sleep(seconds)
+
+    hook = anote if coroutine else note
+    hook.__name__ = timing
+    return type("LooksOn", (), {timing: staticmethod(hookimpl(hook))})()
+
+
+class Fails:
+    @hookimpl
+    def pre_tool_execution(self, event):
+        raise ValueError("x")
+
+
+@pytest.mark.parametrize("timing", ["on_outcome", "on_error"])
+@pytest.mark.parametrize("coroutine", [False, True])
+def test_who_only_looks_on_costs_no_decision(timing, coroutine):
+    """However long they take: the decision is there when the host stops waiting."""
+    seen, record = [], []
+    plugins = [Fails(), says(Deny("no")), looks_on(timing, seen, seconds=30, coroutine=coroutine)]
+    with Engine(plugins, threaded=True) as engine:
+        engine.register(looks_on(timing, record), "record", layer="builtin")
+        begun = time.monotonic()
+        out = engine.fire(EVENT, deadline=2.0)
+        assert time.monotonic() - begun < 20
+    assert (out.decision, out.reason) == ("deny", "no")
+    assert seen
+    assert record, "what writes records is told"
+
+
+def test_records_are_told_when_all_the_time_is_used_up():
+    record = []
+    with Engine([hang(timeout=30)], threaded=True) as engine:
+        engine.register(looks_on("on_outcome", record), "outcomes", layer="builtin")
+        engine.register(looks_on("on_error", record), "errors", layer="builtin")
+        engine.fire(EVENT, deadline=0.1)
+    assert record == ["on_error", "on_outcome", "on_outcome"]

@@ -234,6 +234,14 @@ def test_a_plugin_that_does_not_let_go_holds_no_call_up(home):
     home.wait_for(lambda: not home.running(), 60)
 
 
+def test_a_module_that_hangs_at_import_holds_up_no_later_configuration(home):
+    home.hook("import time\ntime.sleep(300)\n")
+    home.serve()
+    assert home.decision(home.call("rm -rf /", "--timeout", "2")[1]) == ""
+    home.hook(home.GUARD)
+    assert home.decision(home.call("rm -rf /", "--timeout", "30")[1]) == "deny"
+
+
 def test_plugins_are_disposed_of_at_the_end(home):
     plugin = home.hook(HOLDS_ON.format(seconds=1), "holds-on")
     home.serve()

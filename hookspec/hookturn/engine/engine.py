@@ -57,6 +57,9 @@ STRIKES = 5
 GUARD_SHARE = 0.2
 """Part of a fire's time that is kept for guards."""
 
+WATCH_SHARE = 0.25
+"""Part of what is left of a fire's time that on_outcome and on_error hooks may take: a decision is not lost for them."""
+
 LADDER_TIMINGS = ("on_tool_call_start", "pre_tool_execution")
 """Where a session applies the permission rules."""
 
@@ -493,6 +496,7 @@ class Engine:
     ) -> Generator[Wait, Any, Outcome]:
         """A whole fire: the hooks, their failures to on_error, the outcome to on_outcome."""
         event = self._prepared(event)
+        end = None if deadline is None else monotonic() + deadline
         watchers = self._plans["on_outcome"] if "on_outcome" in self._plans else self.plan("on_outcome")
         start = perf_counter() if watchers is not None or measure else 0.0
         times: list[tuple[str, float]] | None = [] if start else None
@@ -508,15 +512,15 @@ class Engine:
             if out.overruled:
                 _log_overruled(out)
             if fold.failures:
-                yield from self._report(fold, out)
+                yield from self._report(fold, out, end)
         if start:
             out.micros = (perf_counter() - start) * 1e6
         if times:
             out.times = tuple(times)
         if watchers is not None and event.timing != "on_outcome":
-            watched = yield from self._watch(watchers, event, out)
+            watched = yield from self._watch(watchers, event, out, end)
             if watched is not None and watched.failures:
-                yield from self._report(watched, out)
+                yield from self._report(watched, out, end)
         return out
 
     def _prepared(self, event: Event) -> Event:
@@ -634,6 +638,7 @@ class Engine:
         end = begun + deadline if deadline is not None else None
         hooks_end = begun + deadline * (1 - GUARD_SHARE) if deadline is not None else None
         has_guards = plan.steps[-1].guard
+        looks_on = timing.name in ("on_outcome", "on_error")
         called: list[Step] = []
         for step in plan.steps:
             if fold.ended and not step.guard:
@@ -656,7 +661,7 @@ class Engine:
                     continue
             limit = step.timeout
             last = hooks_end if has_guards and not step.guard else end
-            if last is not None:
+            if last is not None and not (looks_on and step.owner.layer == "builtin"):  # records have it all
                 left = last - monotonic()
                 if left <= 0:
                     late = TimeoutError("the fire's time was used up before it")
@@ -830,8 +835,11 @@ class Engine:
             if step.plugin not in still:
                 self._strikes.pop((session, step.plugin), None)
 
-    def _report(self, fold: Fold, out: Outcome) -> Generator[Wait, Any, None]:
-        """Give the hooks' failures to on_error, once; failing on_error hooks do not recurse."""
+    def _report(self, fold: Fold, out: Outcome, end: float | None = None) -> Generator[Wait, Any, None]:
+        """Give the hooks' failures to on_error, once; failing on_error hooks do not recurse.
+
+        ``end``: of the fire, by the monotonic clock.
+        """
         if fold.timing.name == "on_error":
             return
         plan = self.plan("on_error")
@@ -857,22 +865,24 @@ class Engine:
                     "hook": failure.hook,
                 }
             )
-            result = yield from self._steps(plan, error, False, None, None, None)
+            result = yield from self._steps(plan, error, False, _share(end), None, None)
             reported = result.outcome()
             if reported.warnings:
                 out.warnings = (*out.warnings, *reported.warnings)
             watchers = self.plan("on_outcome")
             if watchers is not None:
-                yield from self._watch(watchers, error, reported)
+                yield from self._watch(watchers, error, reported, end)
 
-    def _watch(self, watchers: Plan, before: Event, out: Outcome) -> Generator[Wait, Any, Fold | None]:
-        """Show an outcome to the on_outcome hooks."""
+    def _watch(
+        self, watchers: Plan, before: Event, out: Outcome, end: float | None
+    ) -> Generator[Wait, Any, Fold | None]:
+        """Show an outcome to the on_outcome hooks. ``end``: of the fire, by the monotonic clock."""
         seen = self._outcome_event(before, out)
         fold: Fold | None
         if watchers.plain and self._free(watchers):
             fold = self._fire_plain(watchers, seen, None, None)
         else:
-            fold = yield from self._steps(watchers, seen, False, None, None, None)
+            fold = yield from self._steps(watchers, seen, False, _share(end), None, None)
         if fold is not None:
             self._after_watch(watchers, fold, out)
         return fold
@@ -1120,6 +1130,11 @@ class Engine:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _share(end: float | None) -> float | None:
+    """Return the seconds that those who look on have until the end of a fire, by the monotonic clock."""
+    return None if end is None else max(end - monotonic(), 0.0) * WATCH_SHARE
 
 
 def _log_overruled(out: Outcome) -> None:

@@ -30,6 +30,11 @@ YOUNG = 50_000_000
 LOOK = 0.02
 """Seconds in which files are not looked at again: a change counts at a call that comes later than that."""
 
+BUILD_PATIENCE = 3.0
+"""Seconds for which a call waits for another one that makes the same engine: a hook module may hang at its import,
+and the configuration may be another one by then.
+"""
+
 CLOSE_SECONDS = 5.0
 """Seconds that the plugins of all engines have to let go when the process ends."""
 
@@ -196,11 +201,13 @@ class Engines:
             return known
         with self._lock:
             building = self._building.setdefault(key, Lock())
-        with building:
+        first = building.acquire(timeout=BUILD_PATIENCE)
+        try:
             known = self._find(key, place.environ)
-            if known is None:
-                known = self._build(key, place)
-        return known
+            return self._build(key, place) if known is None else known
+        finally:
+            if first:
+                building.release()
 
     def _find(self, key: tuple[str, str, str], environ: Mapping[str, str]) -> Held | None:
         known = self._places.get(key)
