@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import UsageError, clean, count, emit, paint, say
+from .output import UsageError, clean, count, emit, say, severity
 from .project import add_options, dry_project
 
 TYPE_CHECKING = False
@@ -65,8 +65,7 @@ def run(args: Namespace) -> int:
         )
         return 1 if errors else 0
     for problem in problems:
-        style = "red" if problem.severity == "error" else "yellow"
-        say(f"{paint(problem.severity, style)}: {clean(str(problem))}")
+        say(f"{severity(problem)}: {clean(str(problem))}")
     where = ", ".join(clean(name) for name in files) or f"{clean(project)} (it has no configuration)"
     say(f"{count(errors, 'error')}, {count(warnings, 'warning')} in {where}")
     return 1 if errors else 0

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from .output import clean, count, emit, paint, say, table
+from .output import clean, count, emit, paint, say, severity, table
 from .project import add_live, add_options, dry_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
     from typing import Any
 
     from ..engine.outcome import HookRecord
     from ..project.doctor import Found, Guard
+    from .output import Style
 
-_STYLES = {"ok": "green", "changed": "yellow", "gone": "red", "broken": "red"}
+_STYLES: Mapping[str, Style] = {"ok": "green", "changed": "yellow", "gone": "red", "broken": "red"}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -66,8 +68,7 @@ def run(args: Namespace) -> int:
     _show_guards(guards, found)
     _show_hooks(records, assembled)
     for problem in [*assembled.problems, *warnings]:
-        style = "red" if problem.severity == "error" else "yellow"
-        say(f"{paint(problem.severity, style)}: {clean(str(problem))}")
+        say(f"{severity(problem)}: {clean(str(problem))}")
     for row in trouble:
         what = (
             f"{_ago(row.get('time'))}: {row.get('agent', '')} {row.get('event', '')}: {row.get('cause', '')}"
@@ -134,12 +135,12 @@ def _show_agents(found: list[Found]) -> None:
             (
                 item.agent,
                 item.scope + (", http" if item.http else ""),
-                paint(item.state, _STYLES[item.state]),
+                item.state,
                 _ago(last),
                 clean(f"{item.cause}. {item.remedy}" if item.cause else ""),
             )
         )
-    table(("agent", "where", "state", "last call", ""), rows)
+    table(("agent", "where", "state", "last call", ""), rows, styles=_STYLES)
     for item in found:
         if item.elsewhere:
             say(
@@ -189,12 +190,13 @@ def _show_hooks(records: list[tuple[str, HookRecord]], assembled: Any) -> None:
             for timing, record in records
         ],
         right=("ms",),
+        styles={"failed": "red"},
     )
 
 
 def _said(record: HookRecord) -> str:
     if record.error:
-        return paint(clean(str(record.error))[:120], "red")
+        return clean(f"failed: {record.error}")[:120]
     if not record.matched:
         return clean(f"not called: {record.why}")[:120]
     return clean(str(record.answer))[:120] if record.answer else "nothing"

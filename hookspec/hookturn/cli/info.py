@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..agents.rolebox import roles
-from .output import CommandError, clean, emit, paint, pairs, say
+from .output import CommandError, clean, emit, paint, pairs, say, severity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -300,9 +300,7 @@ def _show(report: dict[str, Any], problems: list[Any], lock: dict[str, str]) -> 
         if wrong:
             say(f"    {paint('warning', 'yellow')}: {clean(wrong)}")
     for problem in problems:
-        say(
-            f"  {paint(problem.severity, 'red' if problem.severity == 'error' else 'yellow')}: {clean(str(problem))}"
-        )
+        say(f"  {severity(problem)}: {clean(str(problem))}")
     if report.get("missing"):
         say(f"  {paint('✗', 'red')} {clean(report['path'])} is not there")
     check = report.get("integrityCheck")

@@ -9,9 +9,20 @@ from .output import CommandError, UsageError, clean, emit, paint, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
     from typing import Any
 
     from ..agents.installing import Change, Endpoint
+    from .output import Style
+
+
+MOST_LINES = 40
+"""Lines of a change that are shown, unless nothing else is asked for."""
+
+MOST_REST = 10
+"""Further lines that are not worth a word."""
+
+_STYLES: Mapping[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -199,9 +210,14 @@ def _show(args: Namespace, changes: list[Change], notes: list[str], *, remove: b
         where = "is not installed" if remove else "is installed already, and nothing has to change"
         say(f"hookturn {where} in {clean(args.agent)} ({'user' if args.user else 'project'}).")
     for change in changes:
-        for line in difference(change).splitlines():
-            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-            say(paint(clean(line), style) if style else clean(line))
+        lines = difference(change).splitlines()
+        more = len(lines) - MOST_LINES
+        if args.dry_run or more <= MOST_REST:
+            more = 0
+        for line in lines[: len(lines) - more]:
+            say(paint(clean(line), _STYLES.get(line[:1], "")))
+        if more:
+            say(f"... {more} more lines like these; --dry-run shows all")
     for note in notes:
         say(f"{paint('note', 'yellow')}: {clean(note)}")
 

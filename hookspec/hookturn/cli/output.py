@@ -11,8 +11,12 @@ from ..spec.errors import HookturnError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Literal
+
+    from ..project.problems import Problem
+
+    Style = Literal["", "bold", "dim", "red", "green", "yellow", "cyan"]
 
 LINE = 200
 """Characters of a text that human output shows in one line."""
@@ -23,8 +27,10 @@ CELL = 60
 LINES = 20
 """Lines of a longer text that human output shows."""
 
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
-DECISION_STYLES = {"deny": "red", "block": "red", "ask": "yellow", "allow": "green"}
+_STYLES: Mapping[Style, str] = {
+    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
+}  # fmt: skip
+DECISION_STYLES: Mapping[str, Style] = {"deny": "red", "block": "red", "ask": "yellow", "allow": "green"}
 """Colour of a decision."""
 
 
@@ -186,11 +192,16 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def paint(text: str, style: str) -> str:
+def paint(text: str, style: Style) -> str:
     """Return the text in a colour of ``_STYLES``, if standard output is a terminal that wants colours."""
     if not style or not coloured():
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def severity(problem: Problem) -> str:
+    """Return the word for how bad a problem is, in its colour."""
+    return paint(problem.severity, "red" if problem.severity == "error" else "yellow")
 
 
 def on_terminal() -> bool:
@@ -227,7 +238,7 @@ def table(
     *,
     indent: str = "  ",
     right: Sequence[str] = (),
-    styles: dict[str, str] | None = None,
+    styles: Mapping[str, Style] | None = None,
 ) -> None:
     """Print an aligned table; columns that are empty in all rows are left out.
 

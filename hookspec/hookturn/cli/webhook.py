@@ -8,16 +8,18 @@ from .project import add_options, dry_project, note_problems
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
     from typing import Any
 
     from ..project.assemble import Assembled
     from ..runners.spool import Delivery, Spool
     from ..runners.webhook import Webhook
+    from .output import Style
 
 LOCK = 15.0
 """Seconds to wait for another process that delivers."""
 
-_STATES = {"delivered": "green", "failed": "red", "dead": "red", "waiting": "yellow"}
+_STATES: Mapping[str, Style] = {"delivered": "green", "failed": "red", "dead": "red", "waiting": "yellow"}
 
 
 def add_parser(subparsers: Any) -> None:
