@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 
@@ -27,3 +29,18 @@ def test_one_warning_is_one_warning(cli):
     )
     cli.write("s.jsonl", '{"timing": "on_session_start", "session_id": "s1"}\n')
     assert "1 warning\n" in cli("replay", "s.jsonl", "--summary").out
+
+
+def test_the_sample_says_whose_hooks_were_asked_and_lists_no_entry_that_calls_us(cli):
+    """In a project that an agent calls hookturn from: its entries are none of the user's hooks."""
+    assert cli("install", "claude-code", "--yes").code == 0
+    alone = cli("replay", "--summary")
+    assert "with sample hooks. Try" in alone.out
+    assert "not run" not in alone.out
+    (cli.project / "hookturn.yaml").write_text("permissions: {deny: [read]}\n")
+    folder = Path(cli.env["HOOKTURN_CONFIG_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hookturn.yaml").write_text(
+        "hooks:\n- {name: mine, timings: [post_turn], run: {answer: {warn: w}}}\n"
+    )
+    assert "with sample hooks and yours. Try" in cli("replay", "--summary").out

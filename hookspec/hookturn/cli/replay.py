@@ -126,6 +126,7 @@ def _engine(
     """Build a dry engine with the usual builtins on; also returns the configured hooks that it cannot run."""
     from argparse import Namespace
 
+    from ..project.survey import CALLS_US
     from ..replay.sample_hooks import plugins
 
     chosen = Namespace(**{**vars(args), "config": config})
@@ -140,7 +141,8 @@ def _engine(
     not_run = [
         f"{row.name}: {row.reason}"
         for row in assembled.plugins
-        if row.kind == "config" and row.state != "loaded"
+        # By an entry that calls us an agent asks these very hooks: it is none of them.
+        if row.kind == "config" and row.state != "loaded" and row.reason != CALLS_US
     ]
     return engine, not_run
 
@@ -170,7 +172,11 @@ def _replay(
         _print_summary(summary, recording, folder)
         if sample:
             say()
-            say("This was the packaged sample with sample hooks. Try your own: hookturn replay FILE")
+            theirs = any(plugin.layer not in ("host", "builtin") for plugin in engine.plugins)
+            say(
+                f"This was the packaged sample with sample hooks{' and yours' if theirs else ''}. "
+                "Try your own: hookturn replay FILE"
+            )
     return 1 if tally.skipped_count else 0
 
 
