@@ -173,3 +173,14 @@ def test_a_long_change_is_cut_unless_it_is_all_that_is_asked_for(cli, terminal):
     _, whole = terminal("install", "claude-code", "--dry-run")
     assert "more lines" not in whole
     assert "SessionEnd" in whole
+
+
+@pytest.mark.parametrize(("answer", "trusted"), [("y", True), ("n", False)])
+def test_trust_asks(cli, terminal, answer, trusted):
+    (cli.project / "hookturn.yaml").write_text(CONFIG.replace("unknown_key: 1\n", "").replace("turn-stats: {wrong: 1}, ", ""))
+    code, shown = terminal("trust", answer=answer)
+    assert "[y/N]" in shown, shown
+    assert code == (0 if trusted else 1), shown
+    assert "Traceback" not in shown
+    shown = terminal("trust", answer="n")[1]
+    assert ("[y/N]" not in shown) is trusted, shown
