@@ -390,7 +390,7 @@ def test_a_rule_that_denies_fails_closed(tmp_path, tool):
     def engine_for(place):
         return Engine([], permissions={"deny": ["bash(rm *)"]}, state_dir=tmp_path / "file" / "state")
 
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").symlink_to(tmp_path / "a disk that is not there")
     payload = json.dumps({**PRE, "tool_input": {"command": "rm x"}}).encode()
     answer = ask(tmp_path, payload if tool == "tool_name" else payload[:-9], engine_for=engine_for)
     said = json.loads(answer.stdout)["hookSpecificOutput"]
@@ -403,5 +403,5 @@ def test_other_rules_do_not(tmp_path, rules):
     def engine_for(place):
         return Engine([], permissions=rules, state_dir=tmp_path / "file" / "state")
 
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").symlink_to(tmp_path / "a disk that is not there")
     assert ask(tmp_path, json.dumps(PRE).encode(), engine_for=engine_for).stdout == b""

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from claude_answers import check
 
-from hookturn import Allow, Deny, Engine, Rewrite, hookimpl
+from hookturn import Allow, Block, Deny, Engine, Rewrite, hookimpl
 from hookturn.agents import bridge, memory, open_sessions
 from hookturn.agents.claude_code import hooks as claude
 from hookturn.engine.session import SteppedSession
@@ -319,10 +319,27 @@ def test_any_exception_is_answered(closed, error):
     assert denies(closed(PRE, engine_for=engine_for))
 
 
-def test_a_state_folder_that_cannot_be_written_is_answered_by_policy(tmp_path):
+@pytest.mark.parametrize("here", [False, True])
+def test_where_no_state_can_be_kept_hooks_are_asked_all_the_same(tmp_path, here):
     (tmp_path / "state").write_text("a file in its place")
-    assert Caller(tmp_path, plugin(answer=Allow("x")))(PRE).stdout == b""
-    assert denies(Caller(tmp_path, plugin(guard=True))(PRE))
+    assert denies(Caller(tmp_path, plugin(answer=Deny("no")))(PRE, here=here))
+    asked = plugin(guard=True)
+    answer = Caller(tmp_path, asked)(PRE, here=here)
+    assert answer.stdout == b""
+    assert len(asked.seen) == 1
+    assert "could not be stored: Not a directory" in answer.stderr
+
+
+def test_where_no_state_can_be_kept_a_process_knows_what_it_did(tmp_path):
+    (tmp_path / "state").write_text("a file in its place")
+    caller = Caller(tmp_path, plugin("on_session_start", answer=Block("closed")))
+    engine = caller.engine(None)
+    caller(PAYLOADS["SessionStart"], engine_for=lambda place: engine)
+    prompt = {**PAYLOADS["UserPromptSubmit"], "session_id": PAYLOADS["SessionStart"]["session_id"]}
+    assert b"closed" in caller(prompt, engine_for=lambda place: engine).stdout
+    (tmp_path / "state").unlink()  # and stores it as soon as it can
+    caller(prompt, engine_for=lambda place: engine)
+    assert b"closed" in caller(prompt).stdout
 
 
 def test_a_state_folder_on_a_disk_that_is_not_there_is_answered_by_policy(tmp_path):

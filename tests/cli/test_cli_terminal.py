@@ -177,7 +177,9 @@ def test_a_long_change_is_cut_unless_it_is_all_that_is_asked_for(cli, terminal):
 
 @pytest.mark.parametrize(("answer", "trusted"), [("y", True), ("n", False)])
 def test_trust_asks(cli, terminal, answer, trusted):
-    (cli.project / "hookturn.yaml").write_text(CONFIG.replace("unknown_key: 1\n", "").replace("turn-stats: {wrong: 1}, ", ""))
+    (cli.project / "hookturn.yaml").write_text(
+        CONFIG.replace("unknown_key: 1\n", "").replace("turn-stats: {wrong: 1}, ", "")
+    )
     code, shown = terminal("trust", answer=answer)
     assert "[y/N]" in shown, shown
     assert code == (0 if trusted else 1), shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -94,6 +95,85 @@ def test_whoever_changes_it_all_know_what_one_memory_would(tmp_path_factory, cou
             store.close()
     finally:
         journal.REWRITE = before
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "write", "part", "make", "all"]), steps), max_size=30),
+    st.sampled_from([0, 200, 1 << 20]),
+)
+def test_what_cannot_be_written_is_known_here_and_stored_as_soon_as_it_can_be(
+    tmp_path_factory, course, rewrite
+):
+    """A disk that is full now and then: at a write, in the middle of one, when files are made."""
+    folder = tmp_path_factory.mktemp("full")
+    real = journal.write_all, journal.open_private, journal.private_folder, journal.REWRITE
+    full = ""
+
+    def write_all(fd, data):
+        if full == "part":
+            os.write(fd, data[: len(data) // 2])
+        if full in ("write", "part", "all"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real[0](fd, data)
+
+    def open_private(path, flags=os.O_RDONLY, **more):
+        if full in ("make", "all") and flags & os.O_CREAT and not os.path.exists(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real[1](path, flags, **more)
+
+    def private_folder(path, **more):
+        if full == "all" and not os.path.isdir(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real[2](path, **more)
+
+    journal.write_all, journal.open_private, journal.private_folder = write_all, open_private, private_folder
+    journal.REWRITE = rewrite
+    try:
+        store, memory = opened(folder), LiveValues()
+        for how, step in course:
+            full = how
+            carry_out(store, step)
+            if step[0] != "fails":
+                carry_out(memory, step)
+            assert whole(store) == whole(memory)
+        full = ""
+        assert whole(store) == whole(opened(folder)) == whole(memory)
+        assert store.trouble == ""
+        store.close()
+    finally:
+        journal.write_all, journal.open_private, journal.private_folder, journal.REWRITE = real
+
+
+def test_what_others_could_store_meanwhile_counts(tmp_path, monkeypatch):
+    one, other = opened(tmp_path), opened(tmp_path)
+    one.set("turn", 1)
+    with monkeypatch.context() as full:
+
+        def fails(fd, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        full.setattr(journal, "write_all", fails)
+        one.set("turn", 2)
+        assert one.get("turn") == 2
+    other.set("turn", 3)
+    assert one.get("turn") == 3
+    one.set("host", {})
+    assert whole(other) == whole(one) == {"turn": 3, "host": {}}
+
+
+def test_what_cannot_be_read_is_no_empty_state(tmp_path, monkeypatch):
+    """It may hold a refusal."""
+    opened(tmp_path).set("turn", 1)
+    one = opened(tmp_path)
+
+    def fails(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(journal, "open_private", fails)
+    for use in (lambda: one.get("turn"), lambda: whole(one), lambda: one.set("turn", 2)):
+        with pytest.raises(OSError, match="Too many open files"):
+            use()
 
 
 def test_a_line_without_its_end_never_happened(tmp_path):

@@ -209,8 +209,9 @@ def test_another_user_is_not_answered(home):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_full_disk_costs_no_decision(home, tmp_path):
-    home.hook(home.GUARD)
+@pytest.mark.parametrize("guard", [True, False])
+def test_a_full_disk_costs_no_decision(home, tmp_path, guard):
+    home.hook(home.GUARD if guard else home.GUARD.replace("(guard=True)", ""))
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(small)]).returncode:
@@ -230,6 +231,16 @@ def test_a_full_disk_costs_no_decision(home, tmp_path):
             os.kill(pid, signal.SIGKILL)
         code, answer, _ = home.call("rm -rf /")
         assert (code, home.decision(answer)) == (0, "deny")
+        code, answer, told = home.call("rm -rf /", session_id="new")
+        assert (code, home.decision(answer)) == (0, "deny")
+        assert "No space left on device" in told
+        assert home.decision(home.call("ls", session_id="new")[1]) == ""
+        os.unlink(small / "fill")
+        for _ in range(2):
+            code, answer, told = home.call("rm -rf /", session_id="new")
+            assert (code, home.decision(answer)) == (0, "deny")
+        assert "No space" not in told
+        assert list(small.rglob("session.jsonl"))
     finally:
         home.close()
         subprocess.run(["umount", "-l", str(small)], check=True)

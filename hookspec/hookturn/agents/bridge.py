@@ -477,6 +477,9 @@ class _Call:
         assert self.hooks is not None
         written = self.hooks.write(self.row, course.moment, said, self.environ)
         self.notes += said.lost
+        trouble = course.session.values().trouble
+        if trouble:
+            self.notes.append(f"what this call did to its session could not be stored: {trouble}")
         return self._finished(written)
 
     def by_policy(self, cause: str) -> BridgeAnswer:

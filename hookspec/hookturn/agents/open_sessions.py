@@ -39,18 +39,24 @@ def note(engine: Engine, agent: str, session_id: str, pid: int) -> None:
 
     from ..platform import born
 
-    with _open(engine, agent) as sessions:
-        sessions[session_id] = {"pid": pid, "born": born(pid) if pid else "", "at": time()}
-        more = max(len(sessions) - MOST_KNOWN, 0)  # the file is written whole at each start
-        for left in sorted(sessions, key=lambda name: sessions[name].get("at", 0.0))[:more]:
-            del sessions[left]
+    try:
+        with _open(engine, agent) as sessions:
+            sessions[session_id] = {"pid": pid, "born": born(pid) if pid else "", "at": time()}
+            more = max(len(sessions) - MOST_KNOWN, 0)  # the file is written whole at each start
+            for left in sorted(sessions, key=lambda name: sessions[name].get("at", 0.0))[:more]:
+                del sessions[left]
+    except OSError:  # where nothing can be written, only its own agent ends it
+        return
 
 
 def forget(engine: Engine, agent: str, session_id: str) -> None:
     """Forget a session that ended."""
     values = _open(engine, agent)
-    if values.get(session_id) is not None:
-        values.delete(session_id)
+    try:
+        if values.get(session_id) is not None:
+            values.delete(session_id)
+    except OSError:  # it has ended; who looks for sessions that were left finds that out
+        return
 
 
 def of_process(engine: Engine, agent: str, pid: int) -> str:
@@ -58,9 +64,8 @@ def of_process(engine: Engine, agent: str, pid: int) -> str:
     from ..platform import born
 
     began = born(pid) if pid else ""
-    with _open(engine, agent) as sessions:
-        known = [(about.get("at", 0.0), name) for name, about in sessions.items()
-                 if began and about.get("pid") == pid and about.get("born") == began]  # fmt: skip
+    known = [(about.get("at", 0.0), name) for name, about in _known_of(engine, agent).items()
+             if began and about.get("pid") == pid and about.get("born") == began]  # fmt: skip
     return max(known, default=(0.0, ""))[1]
 
 
@@ -86,9 +91,7 @@ async def close_stale(
     from ..engine.session import SteppedSession
 
     ended: list[str] = []
-    with _open(engine, agent) as sessions:
-        known = dict(sessions)
-    for session_id, about in known.items():
+    for session_id, about in _known_of(engine, agent).items():
         if session_id == but or not _left(engine, session_id, about, idle):
             continue
         if len(ended) >= MOST or (until is not None and monotonic() >= until):
@@ -150,6 +153,15 @@ def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -
         except OSError:  # nothing is known of it any more
             return True
     return bool(time() - last > idle)
+
+
+def _known_of(engine: Engine, agent: str) -> dict[str, Any]:
+    """Return the open sessions of an agent; none where they cannot be read."""
+    try:
+        with _open(engine, agent) as sessions:
+            return dict(sessions)
+    except OSError:
+        return {}
 
 
 def _open(engine: Engine, agent: str) -> Any:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from errno import ESTALE
+from errno import EROFS, ESTALE
 from threading import Lock, RLock
 from time import time
 
 from .. import platform
-from ..paths import TRIES, open_private, private_folder, write_all, write_private
+from ..paths import TRIES, UnsafePathError, open_private, private_folder, write_all, write_private
 from ..quick import dumps, loads, sha256_hex
 from . import history
 
@@ -64,6 +64,10 @@ class Journal:
     ``all`` is both; ``sum`` is the beginning of the SHA-256 of the line without it. A last line without its end
     was never finished and does not count. Values are not copied: nobody keeps or changes what he read or stored.
 
+    Where the file cannot be made or written (a full disk, say), transactions go on in this process's memory, and are
+    stored as soon as that can be done and nobody else has written meanwhile: without it no hook would be asked.
+    Where it cannot be read, they fail: what it holds may be a refusal.
+
     Parameters:
         path: the file; its folder is made when needed.
         base: the folder below which no symbolic link is followed.
@@ -85,6 +89,10 @@ class Journal:
         self._touched = False  # whether a transaction may have changed more than histories
         self._changes: list[Any] = []
         self._rewrite = REWRITE
+        self._alone = False  # the transaction is one in memory, without the lock
+        self._unsaved = False  # whether ``_data`` holds what the file lacks
+        self._before = ""  # what to go back to where that is not in the file
+        self.trouble = ""  # why what is known is not in the file
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of ``key``, or ``default``."""
@@ -141,7 +149,12 @@ class Journal:
         self._threads.acquire()
         try:
             if self._depth == 0:
-                self._lock()
+                try:
+                    self._lock()
+                except OSError as error:
+                    self._go_on_without(error)
+                if self._alone or self._unsaved:
+                    self._before = _encode(self._data)
         except BaseException:
             self._threads.release()
             raise
@@ -162,16 +175,65 @@ class Journal:
                 stored = False
                 try:
                     if good:
-                        self._store()
+                        self._keep()
                         stored = True
                 finally:
                     self._changes = []
                     self._touched = False
-                    if not stored:
-                        self._forget()  # it was changed in place
-                    platform.unlock(self._lock_fd)
+                    if not stored:  # it was changed in place
+                        self._go_back()
+                    self._before = ""
+                    if self._alone:
+                        self._alone = False
+                    else:
+                        platform.unlock(self._lock_fd)
         finally:
             self._threads.release()
+
+    # -- without the file -----------------------------------------------------------------------
+
+    def _go_on_without(self, error: OSError) -> None:
+        """Begin a transaction in memory, since the file cannot be had; raises ``error`` unless all it holds is known."""
+        if isinstance(error, UnsafePathError):
+            raise error
+        try:
+            size = self._follow()
+        except OSError:
+            raise error from None
+        if size < 0 and _elsewhere(self.path):
+            raise error
+        self._alone = True
+        self._tell(error)
+
+    def _keep(self) -> None:
+        """Store what has changed, or keep it in memory until that can be done."""
+        if self._alone:
+            self._unsaved = self._unsaved or self._touched or bool(self._changes)
+            return
+        try:
+            self._store()
+            self.trouble = ""
+        except OSError as error:
+            self._tell(error)
+            self._unsaved = True
+
+    def _go_back(self) -> None:
+        if self._before:
+            self._data, self._small = loads(self._before), None
+        else:
+            self._forget()
+
+    def _tell(self, error: OSError) -> None:
+        if not self.trouble:
+            from .capabilities import logger
+
+            logger("hookturn").warning(
+                "the state of a session cannot be kept ({}: {}): hooks are asked all the same, and know of it what this "
+                "process does. Make room, or let the folder be written.",
+                self.path,
+                error.strerror or error,
+            )
+        self.trouble = error.strerror or str(error)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -190,7 +252,8 @@ class Journal:
         try:
             found = os.stat(self.path)  # not of the opened file: on a network, a replaced one looks as before
         except (FileNotFoundError, NotADirectoryError):
-            self._close_file()
+            if self._id is not None or not self._unsaved:
+                self._close_file()
             return -1
         if (found.st_dev, found.st_ino) != self._id or self._pid != os.getpid():
             self._close_file()
@@ -200,6 +263,8 @@ class Journal:
                 return -1
             found = os.fstat(self._fd)
         if found.st_size != self._end:
+            if self._unsaved:  # what others stored counts
+                self._forget()
             self._read(found.st_size)
         return found.st_size
 
@@ -238,6 +303,7 @@ class Journal:
         for left in reversed(range(TRIES)):
             if self._pid != os.getpid():
                 self._close()
+                self._pid = os.getpid()
             if self._lock_fd < 0:
                 try:
                     private_folder(os.path.dirname(self.path), base=self._base)
@@ -248,7 +314,6 @@ class Journal:
                     if not left:
                         raise
                     continue
-                self._pid = os.getpid()
                 _used(self)
             platform.lock(self._lock_fd)
             try:
@@ -276,6 +341,10 @@ class Journal:
 
     def _store(self) -> None:
         """Append what has changed, in one line."""
+        if self._unsaved:
+            self._append(_sealed(f'{{"all":{_encode(self._data)}}}'.encode()))
+            self._small, self._unsaved = None, False
+            return
         text = ""
         parts = []
         if self._touched:
@@ -291,15 +360,17 @@ class Journal:
             return
         if self._end > self._rewrite and self._rewritten():
             return
-        line = _sealed(f"{{{','.join(parts)}}}".encode())
+        self._append(_sealed(f"{{{','.join(parts)}}}".encode()))
+        if text:
+            self._small = loads(text)
+
+    def _append(self, line: bytes) -> None:
         try:
             write_all(self._fd, line)
         except BaseException:
             os.ftruncate(self._fd, self._end)
             raise
         self._end += len(line)
-        if text:
-            self._small = loads(text)
 
     def _rewritten(self) -> bool:
         """Replace the file by one of a single line, if that is much shorter."""
@@ -321,14 +392,19 @@ class Journal:
     # -- the opened file ------------------------------------------------------------------------
 
     def _open(self, flags: int) -> None:
-        self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+        try:
+            self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+        except OSError as error:
+            if flags or error.errno != EROFS:
+                raise
+            self._fd = open_private(self.path, base=self._base)  # to know what it holds
         found = os.fstat(self._fd)
         self._id = found.st_dev, found.st_ino
         self._pid = os.getpid()
         _used(self)
 
     def _forget(self) -> None:
-        self._data, self._end, self._small = {}, 0, None
+        self._data, self._end, self._small, self._unsaved = {}, 0, None, False
 
     def _close_file(self) -> None:
         fd, self._fd, self._id, self._locked = self._fd, -1, None, False
@@ -369,6 +445,13 @@ class Histories:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._journal._leave(kind is None)
+
+
+def _elsewhere(path: str) -> bool:
+    """Whether a path that is not there leads to a disk that is not there, which may have it."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return os.path.islink(path) and not os.path.exists(path)
 
 
 def _used(journal: Journal) -> None:

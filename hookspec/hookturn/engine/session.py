@@ -137,7 +137,7 @@ class _Common:
         """Return the session's stored values as a transaction (``with session.values() as data``).
 
         They are the session's own but for one key: ``host``, which a host may fill with JSON values. ``get`` reads
-        without a transaction.
+        without a transaction; ``trouble`` tells why they could not be stored, or is "".
         """
         return self._state.change()
 

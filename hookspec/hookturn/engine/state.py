@@ -31,6 +31,8 @@ MOST_STORES = 10_000
 class LiveValues:
     """Values in this process as they are, without copies: for the engine's own use."""
 
+    trouble = ""
+
     def __init__(self) -> None:
         self._lock = RLock()
         self._values: dict[str, Any] = {}
