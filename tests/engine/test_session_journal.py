@@ -145,6 +145,14 @@ def test_what_cannot_be_written_is_known_here_and_stored_as_soon_as_it_can_be(
         journal.write_all, journal.open_private, journal.private_folder, journal.REWRITE = real
 
 
+def test_a_relative_folder_that_cannot_be_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("state").write_text("a file in its place")
+    store = opened("state")
+    store.set("turn", 1)
+    assert store.get("turn") == 1
+
+
 def test_what_others_could_store_meanwhile_counts(tmp_path, monkeypatch):
     one, other = opened(tmp_path), opened(tmp_path)
     one.set("turn", 1)

@@ -449,6 +449,7 @@ class Histories:
 
 def _elsewhere(path: str) -> bool:
     """Whether a path that is not there leads to a disk that is not there, which may have it."""
+    path = os.path.abspath(path)
     while not os.path.lexists(path):
         path = os.path.dirname(path)
     return os.path.islink(path) and not os.path.exists(path)

@@ -284,8 +284,12 @@ class Engines:
         thread = Thread(target=engine.close, daemon=True, name="hookturn-close")
         with self._lock:
             self._closing = [other for other in self._closing if other.is_alive()]
-            thread.start()
-            self._closing.append(thread)
+            try:
+                thread.start()
+            except RuntimeError:  # no thread to be had
+                engine.close()
+            else:
+                self._closing.append(thread)
 
     def give_back(self, held: Held) -> None:
         """End a call's use of an engine."""
