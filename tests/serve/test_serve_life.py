@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -235,11 +237,50 @@ def test_a_plugin_that_does_not_let_go_holds_no_call_up(home):
 
 
 def test_a_module_that_hangs_at_import_holds_up_no_later_configuration(home):
+    (home.project / "hookturn.yaml").write_text("{}")
     home.hook("import time\ntime.sleep(300)\n")
     home.serve()
     assert home.decision(home.call("rm -rf /", "--timeout", "2")[1]) == ""
     home.hook(home.GUARD)
     assert home.decision(home.call("rm -rf /", "--timeout", "30")[1]) == "deny"
+
+
+HANGS = "import time\ntime.sleep(300)\n"
+GUARDS = """
+from hookturn import Deny, hookimpl
+
+
+@hookimpl(guard=True)
+def pre_tool_execution(event):
+    return Deny("no")
+"""
+
+
+@pytest.mark.parametrize("resident", [True, False])
+@pytest.mark.parametrize(
+    ("source", "options", "decision"),
+    [
+        (HANGS + GUARDS, {}, "deny"),
+        (HANGS + GUARDS.replace("guard=True", ""), {"guard": True}, "deny"),
+        (HANGS + GUARDS.replace("guard=True", ""), {"on_failure": "deny"}, "deny"),
+        (HANGS + GUARDS.replace("guard=True", ""), {}, ""),
+    ],
+    ids=["guard in the file", "guard in the configuration", "on_failure", "no guard"],
+)
+def test_a_guard_that_hangs_at_import_fails_closed(home, resident, source, options, decision):
+    """Nobody knows its engine, which is never made: what its files say counts."""
+    (home.project / "hookturn.yaml").write_text("{}")
+    home.hook(source, **options)
+    if resident:
+        home.serve()
+        answer = home.call("ls", "--timeout", "2")[1]
+    else:
+        words = [sys.executable, "-I", "-m", "hookturn", "bridge", "claude-code", "--timeout", "2"]
+        done = subprocess.run(
+            words, input=home.payload("ls"), capture_output=True, env=home.environ, cwd=home.project
+        )
+        answer = json.loads(done.stdout or "null")
+    assert home.decision(answer) == decision
 
 
 def test_plugins_are_disposed_of_at_the_end(home):

@@ -18,7 +18,7 @@ from ..spec.errors import HookturnError, did_you_mean
 from ..spec.record import Record, freeze, safe_text
 from .driving import Course
 from .fitting import fit
-from .memory import DECIDING, complain, one_line, remember, remembered, strict
+from .memory import DECIDING, being_made, complain, one_line, remember, remembered, strict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -503,6 +503,9 @@ class _Call:
         timings = self.row.timings if self.known else DECIDING
         if self.engine is not None:
             return strict(self.engine, timings)
+        closing = being_made(self.place, timings)
+        if closing:
+            return closing
         return remembered(self.memory, self.place, timings) if self.memory is not None else ""
 
     def late(self, limit: float) -> BridgeAnswer:

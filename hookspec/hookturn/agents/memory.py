@@ -22,7 +22,7 @@ from ..spec.timings import TIMINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
 
     from ..engine.engine import Engine
@@ -143,6 +143,48 @@ def remembered(memory: str | PathLike[str], place: Place, timings: Iterable[str]
         return ""
     found = [closed[timing] for timing in timings if isinstance(closed, dict) and timing in closed]
     return str(found[0]) if found else ""
+
+
+_making: dict[tuple[str, str, str], Callable[[Iterable[str]], str]] = {}
+
+
+def begin_making(place: Place, closing: Callable[[Iterable[str]], str]) -> None:
+    """Note that an engine is being made, while hooks are loaded: one of them may hang.
+
+    Parameters:
+        place: for whom.
+        closing: returns what will fail closed at some timings, or "".
+    """
+    _making[place.agent, place.project, place.cwd] = closing
+
+
+def end_making(place: Place) -> None:
+    """Note that it is made, or cannot be."""
+    _making.pop((place.agent, place.project, place.cwd), None)
+
+
+def being_made(place: Place, timings: Iterable[str]) -> str:
+    """Return what fails closed at some timings in an engine that is just being made, or ""."""
+    closing = _making.get((place.agent, place.project, place.cwd))
+    return closing(timings) if closing is not None else ""
+
+
+def foretell(memory: str | PathLike[str], place: Place, closed: Mapping[str, str]) -> None:
+    """Note what will fail closed in an engine that is going to be made, beside what did in the one before.
+
+    Parameters:
+        memory: the folder given to ``answer``.
+        place: for whom.
+        closed: timing -> what fails closed there.
+    """
+    path = _file(memory, place.project or place.cwd)
+    try:
+        known = loads(_content(path) or b"{}")
+        if closed and not (isinstance(known, dict) and closed.items() <= known.items()):
+            private_folder(memory)
+            write_private(path, dumps({**(known if isinstance(known, dict) else {}), **closed}).encode())
+    except (OSError, ValueError):  # as in ``remember``; a damaged file is written anew there
+        return
 
 
 def last_calls(memory: str | PathLike[str], project: str) -> dict[str, dict[str, float]]:

@@ -15,7 +15,7 @@ from .survey import DISABLE, REVIEW, Pending, Row, Survey
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from ..engine.engine import Engine
@@ -63,6 +63,7 @@ def assemble(
     hookspecs: Iterable[Any] = (),
     environ: Mapping[str, str] | None = None,
     agent: str = "",
+    surveyed: Callable[[Survey], None] | None = None,
     **options: Any,
 ) -> Assembled:
     """Build the engine of a project.
@@ -82,6 +83,7 @@ def assemble(
         hookspecs: timings of the host's own.
         environ: the agent's environment, where it is not this process's own.
         agent: the agent that calls us (``claude-code``): hook files that it runs itself are left out.
+        surveyed: called with what is known of the project before any of its code is run.
         options: further keyword arguments of ``Engine``.
 
     Returns:
@@ -109,6 +111,8 @@ def assemble(
             environ=environ,
             agent=agent,
         )
+        if surveyed is not None:
+            surveyed(survey)
         if "state_dir" not in options:
             options["state_dir"] = None if dry_run else project_state(survey.root)
         named = project_dir is not None and not agent  # a folder that somebody chose

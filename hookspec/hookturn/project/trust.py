@@ -136,7 +136,7 @@ def declarations(
             what = f"answers {', '.join(entry.run)}{where}"
         if entry.enabled and entry.name in replaces:
             what += f", instead of the user's hook {entry.name}"
-        guard = _guard(entry) if guards and entry.enabled else None
+        guard = guard_of(entry) if guards and entry.enabled else None
         if guard is not None:
             what += " (guard)"
         add(
@@ -192,7 +192,7 @@ def declare(
     return Declaration(root, key, digest, what, source, files, **more)
 
 
-def _guard(entry: HookEntry) -> dict[str, Any] | None:
+def guard_of(entry: HookEntry) -> dict[str, Any] | None:
     """Return where a hook guards (timings and filter), or None for one that is no guard.
 
     A file may make its functions guards itself; its text tells, since nothing of an untrusted file is run.

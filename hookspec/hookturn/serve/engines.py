@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from threading import Lock, RLock, Thread
 from time import monotonic, time_ns
 
+from ..agents.memory import memory_folder
 from ..project.layers import PROJECT_VARIABLES
 
 TYPE_CHECKING = False
@@ -184,7 +186,7 @@ class Engines:
     def __init__(self, make: Callable[..., Any] | None = None) -> None:
         from ..project.called import assemble_for
 
-        self._make = make or assemble_for
+        self._make = make or partial(assemble_for, foretold=memory_folder())
         self._lock = RLock()
         self._held: list[Held] = []  # the last used at the end
         self._places: dict[tuple[str, str, str], tuple[Files, Held]] = {}
