@@ -192,6 +192,17 @@ def test_whatever_makes_other_agents_hooks_is_looked_at(home, changes):
         assert home.status()["engines_made"] > made, change.__name__
 
 
+def test_what_agents_write_in_a_project_makes_no_engine_anew(home):
+    home.serve()
+    (home.project / "functions").mkdir()
+    made = _settled(home)
+    for name in ("a.txt", "functions/index.js", "docs"):
+        (home.project / name).write_text("x")
+    time.sleep(0.1)
+    home.call()
+    assert home.status()["engines_made"] == made
+
+
 def _settled(home):
     """Engines made once files are old enough to be believed."""
     time.sleep(0.1)

@@ -46,13 +46,14 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
 def watched(project: str, environ: Mapping[str, str]) -> list[str]:
     """Return the files and folders whose change may bring another role, or other functions of one."""
     parents = [os.path.join(project, roles.FOLDER), *roles.platform_folders(environ)]
+    paths = [roles.functions_folder(environ), *parents]
     # Not the folder of the project or of a role itself: agents write files there.
-    made = [project, *(folder for parent in parents for folder in roles.folders(parent))]
-    return [
-        roles.functions_folder(environ),
-        *parents,
-        *(os.path.join(folder, name) for folder in made for name in (roles.ROLE_FILE, "functions")),
-    ]
+    for folder in (project, *(folder for parent in parents for folder in roles.folders(parent))):
+        role = os.path.join(folder, roles.ROLE_FILE)
+        paths.append(role)
+        if os.path.isfile(role):  # many a project has a folder of that name
+            paths.append(os.path.join(folder, "functions"))
+    return paths
 
 
 def place(path: str, project: str, data: Mapping[str, Any]) -> HookFile | None:
