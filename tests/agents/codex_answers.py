@@ -36,10 +36,10 @@ def check(event, answer):
     assert answer.exit_code == 0, "JSON counts on exit code 0 only"
     if not answer.stdout:
         return {}
-    assert event in ANSWERS, f"{event} takes no answer at all"
+    assert event != "SessionEnd", "it takes no answer at all"
     assert answer.stdout.isascii()
     data = json.loads(answer.stdout)
-    top, own = ANSWERS[event]
+    top, own = ANSWERS.get(event, ({}, {}))  # an event of a later version may be warned of
     specific = data.get("hookSpecificOutput")
     for name, value in data.items():
         if name != "hookSpecificOutput":

@@ -63,8 +63,9 @@ if TYPE_CHECKING:
             calls a foreign entry)."""
             ...
 
-        def event_name(self, payload: Mapping[str, Any]) -> str:
-            """Return the payload's event name, or "" when it has none."""
+        def event_name(self, payload: Mapping[str, Any], entry: str = "") -> str:
+            """Return the event's name, or "" when nothing tells it: what the payload says, else ``entry``, which the
+            agent's configuration says, else what can be guessed."""
             ...
 
         def read(self, row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
@@ -345,7 +346,7 @@ class _Call:
             hooks = self.hooks
             assert hooks is not None
             self.place = self._place(hooks, data)
-        name = hooks.event_name(data) or event
+        name = hooks.event_name(data, event)
         if not name:
             raise Malformed("it does not say which event it is")
         self._of(name)
@@ -366,7 +367,7 @@ class _Call:
             other = hooks_of(actual)
         except UnknownAgent:  # it speaks the language of whose entries it reads
             return False
-        name = other.event_name(data) or event
+        name = other.event_name(data, event)
         if name and other.has_entry(name, self.place.project or self.place.cwd, self.environ):
             self.notes.append(
                 f"{actual} calls this entry of {self.agent} and has one of its own for {name[:100]}: "

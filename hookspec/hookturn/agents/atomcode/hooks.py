@@ -155,9 +155,9 @@ def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     return calls_us([join(home, "hooks.json"), join(project, ".hooks.json")], event)
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
     """Return ``hook_event_name``; both generations say UserPromptSubmit in the same way."""
-    name = text_of(payload, "hook_event_name")
+    name = text_of(payload, "hook_event_name") or entry
     return "UserPromptSubmit" if name == "user_prompt_submit" else name
 
 

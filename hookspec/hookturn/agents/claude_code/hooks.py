@@ -207,9 +207,9 @@ def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     )
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
-    """Return ``hook_event_name``."""
-    return text_of(payload, "hook_event_name")
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
+    """Return ``hook_event_name`` (see ``AgentHooks.event_name``)."""
+    return text_of(payload, "hook_event_name") or entry
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:

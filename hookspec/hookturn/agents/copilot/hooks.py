@@ -201,9 +201,11 @@ def _text(payload: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
-    """Return the event's name: as the payload has it, else by its fields; "" when nothing tells it."""
-    name = text_of(payload, "hook_event_name") or text_of(payload, "hookName") or _by_fields(payload)
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
+    """Return the event's name: as the payload has it, else as the entry has it, else by its fields, which a later
+    version may have more of (a guard must not be left out because of one)."""
+    told = text_of(payload, "hook_event_name") or text_of(payload, "hookName")
+    name = told or (entry if entry in EVENTS else "") or _by_fields(payload) or entry
     if name in ("agentStop", "Stop") and _text(payload, "agentId"):
         return SUBAGENT_TURN
     return name

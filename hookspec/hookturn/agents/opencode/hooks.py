@@ -146,10 +146,10 @@ def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     return any(isfile(join(folder, "plugin", "hookturn.js")) for folder in folders)
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
     """Return the function's name, or the type of a bus event."""
     hook = text_of(payload, "hook")
-    return text_of(table_of(payload, "event"), "type") if hook == "event" else hook
+    return (text_of(table_of(payload, "event"), "type") if hook == "event" else hook) or entry
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:

@@ -175,9 +175,9 @@ def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     return calls_us([join(folder, ".qwen", "settings.json") for folder in folders if folder], event)
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
     """Return ``hook_event_name``, or our own name for what Qwen Code tells under one name but is two things."""
-    name = text_of(payload, "hook_event_name")
+    name = text_of(payload, "hook_event_name") or entry
     if name == "UserPromptSubmit" and payload.get("prompt") == "" and not payload.get("submitted_prompt"):
         return RESULTS
     if name in ("TodoCreated", "TodoCompleted") and payload.get("phase") == "postWrite":

@@ -84,10 +84,10 @@ def has_entry(event: str, project: str, environ: Mapping[str, str]) -> bool:
     return False
 
 
-def event_name(payload: Mapping[str, Any]) -> str:
+def event_name(payload: Mapping[str, Any], entry: str = "") -> str:
     """Return rolebox's name of the event, or the host's for one that rolebox only passes on."""
     hook = text_of(payload, "hook")
-    return text_of(table_of(payload, "input"), "type") if hook == "event" else hook
+    return (text_of(table_of(payload, "input"), "type") if hook == "event" else hook) or entry
 
 
 def read(row: Row, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Moment:
