@@ -20,10 +20,14 @@ def placed(engine: Engine, agent: str, moment: Moment) -> Moment:
         moment: has ``parent_id`` and ``agent_id``.
     """
     known = engine.stores.values("kin", agent)
-    session: str = known.get(moment.parent_id) or moment.parent_id
-    if moment.agent_id and known.get(moment.agent_id) != session:
-        with known as data:
-            data[moment.agent_id] = session
-            while len(data) > MOST:
-                del data[next(iter(data))]
+    session = moment.parent_id
+    try:
+        session = known.get(session) or session
+        if moment.agent_id and known.get(moment.agent_id) != session:
+            with known as data:
+                data[moment.agent_id] = session
+                while len(data) > MOST:
+                    del data[next(iter(data))]
+    except OSError:  # hooks are asked all the same; a sub-agent of this one may seem to be of another session
+        pass
     return moment.replaced(session_id=session)

@@ -150,8 +150,10 @@ def _left(engine: Engine, session_id: str, about: dict[str, Any], idle: float) -
     if path is not None:
         try:
             last = os.stat(path).st_mtime
-        except OSError:  # nothing is known of it any more
+        except FileNotFoundError:  # nothing is known of it any more
             return True
+        except OSError:  # it cannot be looked at
+            return False
     return bool(time() - last > idle)
 
 
