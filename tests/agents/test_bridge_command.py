@@ -299,3 +299,17 @@ def test_a_bridge_that_is_killed_at_any_moment_harms_no_later_call(project):
     (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.jsonl")
     assert not stored(state)["turns"]
     assert not list(state.parent.glob("*.damaged"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tool_input": ["ls"]}, "tool_input is an array, not an object"),
+        ({"tool_input": None}, "tool_input is missing, not an object"),
+        ({"tool_name": {}}, "tool_name is an object, not a name"),
+        ({"tool_name": 5}, "tool_name is a number, not a name"),
+    ],
+    ids=["array", "missing", "object", "number"],
+)
+def test_an_odd_payload_is_described_in_the_words_of_json(project, change, words):
+    assert words in call(project, {**PRE, **change}).stderr.decode()

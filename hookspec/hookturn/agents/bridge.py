@@ -14,7 +14,7 @@ from time import monotonic
 from ..engine.rides import Ride
 from ..quick import decode as read_json
 from ..quick import import_module
-from ..spec.errors import HookturnError, did_you_mean
+from ..spec.errors import HookturnError, did_you_mean, json_kind
 from ..spec.record import Record, freeze, safe_text
 from .driving import Course
 from .fitting import fit
@@ -568,13 +568,8 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     if end < len(text):
         notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
     if not isinstance(data, dict):
-        raise Malformed(f"it is no JSON object but {_kind(data)}")
+        raise Malformed(f"it is no JSON object but {json_kind(data)}")
     return data
-
-
-def _kind(value: object) -> str:
-    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")
 
 
 _TOKEN = rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:(")(\s*:)?|\Z)|[][{}]'
