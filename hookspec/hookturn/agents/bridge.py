@@ -447,8 +447,9 @@ class _Call:
             return None
         assert hooks is not None and payload is not None
         engine = self.engine = engine_for(self.place)
-        if self.memory is not None:
-            remember(self.memory, self.place, self.row.event, engine)
+        first = self.memory is None or remember(self.memory, self.place, self.row.event, engine)
+        if first and self.row.event not in hooks.EVENTS:
+            self.notes.append(self._strange(hooks))
         moment = hooks.read(self.row, payload, self.environ)
         if not moment.cwd:
             moment = moment.replaced(cwd=self.place.cwd)
@@ -472,6 +473,14 @@ class _Call:
             ),
         )
         return course
+
+    def _strange(self, hooks: AgentHooks) -> str:
+        """Return what is said once of an event that is not known: of a newer agent, or misspelt in its configuration."""
+        name = self.row.event[:100]
+        return (
+            f"the event {name!r} of {self.agent} is not known{did_you_mean(name, hooks.EVENTS)}: no hook can decide "
+            f"it, and on_event hooks see it as {self.row.type!r}"
+        )
 
     def _written(self, course: Course, said: Said) -> BridgeAnswer:
         assert self.hooks is not None
