@@ -299,3 +299,36 @@ def test_a_bridge_that_is_killed_at_any_moment_harms_no_later_call(project):
     (state,) = Path(os.environ["HOOKTURN_STATE_DIR"]).glob("projects/*/runs/*/session.jsonl")
     assert not stored(state)["turns"]
     assert not list(state.parent.glob("*.damaged"))
+
+
+def test_an_event_that_is_not_known_is_told_once_and_never_refused(project):
+    odd = {**PRE, "hook_event_name": "PreToolUes", "tool_input": {"command": "rm x"}}
+    first, again, other = (
+        call(project, odd),
+        call(project, odd),
+        call(project, {**odd, "hook_event_name": "Nova"}),
+    )
+    for done in (first, again, other):
+        assert (done.returncode, done.stdout) == (0, first.stdout)
+        assert b"deny" not in done.stdout
+    assert (
+        first.stderr.decode()
+        == "hookturn: the event 'PreToolUes' of claude-code is not known (did you mean 'PreToolUse'?): "
+        "no hook can decide it, and on_event hooks see it as 'claude-code.pre_tool_ues'\n"
+    )
+    assert again.stderr == b""
+    assert "the event 'Nova' of claude-code is not known: no hook" in other.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tool_input": ["ls"]}, "tool_input is an array, not an object"),
+        ({"tool_input": None}, "tool_input is missing, not an object"),
+        ({"tool_name": {}}, "tool_name is an object, not a name"),
+        ({"tool_name": 5}, "tool_name is a number, not a name"),
+    ],
+    ids=["array", "missing", "object", "number"],
+)
+def test_an_odd_payload_is_described_in_the_words_of_json(project, change, words):
+    assert words in call(project, {**PRE, **change}).stderr.decode()

@@ -208,27 +208,30 @@ def test_a_bad_matcher_costs_its_own_group_only(claude):
     assembled = claude.assemble()
     assert set(claude.rows(assembled)) == {"project.PreToolUse.1.1", "project.PreToolUse.3.1"}
     assert words(assembled.problems) == [
-        ".claude/settings.json:14:16: hooks.PreToolUse[1].matcher: a matcher must be a text, not an object. "
+        ".claude/settings.json:14:16: hooks.PreToolUse[1].matcher: a matcher must be a string, not an object. "
         'Write "Bash" or "Edit|Write".'
     ]
     assert claude.tool(assembled=assembled, command="ls").reason == "good"
 
 
 BAD = [
-    ({"PreToolUse": {"matcher": "x"}}, "PreToolUse must be a list of groups"),
+    ({"PreToolUse": {"matcher": "x"}}, "PreToolUse must be an array of groups"),
     ({"PreToolUse": ["x"]}, "a group of hooks must be an object"),
     ({"PreToolUse": [{"type": "command", "command": "x"}]}, "a hook stands where a group of hooks belongs"),
-    ({"PreToolUse": [{"matcher": "Bash"}]}, 'a group needs a list "hooks"'),
-    ({"PreToolUse": [{"hooks": "x"}]}, 'a group needs a list "hooks"'),
+    ({"PreToolUse": [{"matcher": "Bash"}]}, 'a group needs an array "hooks"'),
+    ({"PreToolUse": [{"hooks": "x"}]}, 'a group needs an array "hooks"'),
     ({"PreToolUse": [{"hooks": ["x"]}]}, "a hook must be an object"),
     ({"PreToolUse": [{"hooks": [{"command": "x"}]}]}, 'a hook needs a "type"'),
     ({"PreToolUse": [{"hooks": [{"type": "comand", "command": "x"}]}]}, "did you mean 'command'"),
-    ({"PreToolUse": [{"hooks": [{"type": "command"}]}]}, 'needs a text "command"'),
-    ({"PreToolUse": [{"hooks": [{"type": "command", "command": ["x"]}]}]}, 'needs a text "command"'),
-    ({"PreToolUse": [{"hooks": [{"type": "command", "command": " "}]}]}, 'needs a text "command"'),
-    ({"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "args": "y"}]}]}, "args must be a list"),
+    ({"PreToolUse": [{"hooks": [{"type": "command"}]}]}, 'needs a string "command"'),
+    ({"PreToolUse": [{"hooks": [{"type": "command", "command": ["x"]}]}]}, 'needs a string "command"'),
+    ({"PreToolUse": [{"hooks": [{"type": "command", "command": " "}]}]}, 'needs a string "command"'),
+    (
+        {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "args": "y"}]}]},
+        "args must be an array",
+    ),
     ({"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "shell": "fish"}]}]}, "shell must be"),
-    ({"PreToolUse": [{"hooks": [{"type": "http"}]}]}, 'needs a text "url"'),
+    ({"PreToolUse": [{"hooks": [{"type": "http"}]}]}, 'needs a string "url"'),
     (
         {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://x", "headers": {"a": 1}}]}]},
         "headers must be",
@@ -239,7 +242,7 @@ BAD = [
     ),
     (
         {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": ["Bash"]}]}]},
-        '"if" must be a text',
+        '"if" must be a string',
     ),
     (
         {"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": "Bash("}]}]},

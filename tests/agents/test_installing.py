@@ -158,5 +158,5 @@ def test_a_table_of_another_shape_stays(edit):
     with pytest.raises(CannotInstall, match="'hooks' is no object"):
         edit('{"hooks": []}', {"Stop": OURS}, "f")
     if edit is not named:
-        with pytest.raises(CannotInstall, match=r"'hooks\.Stop' is no list"):
+        with pytest.raises(CannotInstall, match=r"'hooks\.Stop' is no array"):
             edit('{"hooks": {"Stop": {}}}', {"Stop": OURS}, "f")

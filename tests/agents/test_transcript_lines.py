@@ -56,9 +56,9 @@ def test_an_empty_file_has_no_lines(read):
     [
         (b'{"a": 1}\n{"a" 1}\n', 2, 6, "not JSON: Expecting ':' delimiter"),
         (b'{"a": 1}\n{"a": \xff}\n', 2, 7, "not UTF-8: byte 0xff"),
-        (b'{"a": 1}\n[1, 2]\n', 2, 1, "a JSON object is needed, not a list"),
+        (b'{"a": 1}\n[1, 2]\n', 2, 1, "a JSON object is needed, not an array"),
         (b'{"a": 1}\n"text"\n', 2, 1, "a JSON object is needed, not a string"),
-        (b'{"a": 1}\nnull\n', 2, 1, "a JSON object is needed, not a null"),
+        (b'{"a": 1}\nnull\n', 2, 1, "a JSON object is needed, not null"),
         (b'{"a": 1}\n\x00\x00\x00\x00\n', 2, 1, "not JSON: Expecting value"),
         (
             b'{"a": 1}\n{"b": "cut o',
@@ -222,7 +222,7 @@ def test_an_unknown_file_says_what_was_looked_for(tmp_path):
         (b"\n\n", "it is empty"),
         (b"# Notes\n\nNo JSON.\n", "none of its first 2 lines is a JSON object (line 1: not JSON"),
         (b"\x00\x01\x02", "none of its first 1 lines is a JSON object"),
-        (b"[1, 2, 3]\n", "a JSON object is needed, not a list"),
+        (b"[1, 2, 3]\n", "a JSON object is needed, not an array"),
     ],
 )
 def test_a_file_without_objects_is_refused_clearly(tmp_path, content, words):

@@ -186,14 +186,14 @@ def test_several_sessions_in_one_file(told):
             "unknown timing 'pre_tool_excution'; did you mean pre_tool_execution?",
         ),
         ({"tool": "x"}, "unknown timing None"),
-        (at("pre_tool_execution"), "pre_tool_execution needs tool, a text"),
-        (at("pre_tool_execution", tool=1), "pre_tool_execution needs tool, a text"),
+        (at("pre_tool_execution"), "pre_tool_execution needs tool, a string"),
+        (at("pre_tool_execution", tool=1), "pre_tool_execution needs tool, a string"),
         (
             at("pre_tool_execution", tool="x", call_id=["y"]),
-            "call_id must be a text, not list",
+            "call_id must be a string, not an array",
         ),
-        (at("on_error", error_type="x"), "on_error needs message, a text"),
-        (at("on_event"), "on_event needs type, a text"),
+        (at("on_error", error_type="x"), "on_error needs message, a string"),
+        (at("on_event"), "on_event needs type, a string"),
     ],
 )
 def test_lines_that_are_no_events_are_skipped(told, line, cause):

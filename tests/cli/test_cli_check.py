@@ -18,6 +18,8 @@ mode: sometimes
 permissions: {deny: ["bash(rm"]}
 """
 
+GUARDED = "hooks:\n  - name: no-main\n    guard: true\n    timings: [pre_tool_execution]\n    run: {command: 'exit 0'}\n"
+
 
 def test_a_clean_project(ruled):
     ran = ruled("check")
@@ -199,3 +201,28 @@ def test_texts_of_a_file_cannot_drive_the_terminal(cli):
     assert ran.code == 1
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [("timings", "timngs"), ("guard: true", "gaurd: true"), ("run:", "run: [")],
+    ids=lambda words: words[1],
+)
+def test_a_mistake_stands_before_the_loss_of_the_guard_that_it_causes(cli, mistake):
+    cli.write("hookturn.yaml", GUARDED)
+    assert cli("trust", "--yes").code == 0
+    cli.write("hookturn.yaml", GUARDED.replace(*mistake))
+    *causes, effect, total = cli("check").out.splitlines()
+    assert causes
+    assert all(line.startswith("error: hookturn.yaml:") and "no-main is gone" not in line for line in causes)
+    assert "no-main is gone" in effect
+    # trusting the file as it is would give the guard up for a slip of the pen
+    assert "Correct the file's other errors first" in effect
+    assert total.startswith(f"{len(causes) + 1} errors")
+
+
+def test_a_guard_that_was_taken_out_is_to_be_looked_at(cli):
+    cli.write("hookturn.yaml", GUARDED)
+    assert cli("trust", "--yes").code == 0
+    cli.write("hookturn.yaml", "mode: enforce\n")
+    assert "Run `hookturn trust` to look at it" in cli("check").out

@@ -107,8 +107,8 @@ def test_own_answers_in_the_record_and_as_json():
     [
         (Block("x"), "Block is no answer of on_plan_created"),
         (Rewrite(turn=5), "steps, owner"),
-        (Rewrite("text"), "steps must be list"),
-        (Rewrite(owner=5), "owner must be str"),
+        (Rewrite("text"), "steps must be a list"),
+        (Rewrite(owner=5), "owner must be a str"),
         ([Score(1), Block("x")], "Block is no answer"),
     ],
 )

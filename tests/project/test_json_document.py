@@ -72,7 +72,7 @@ def test_taking_comments_out_moves_nothing(text):
         (b"", "f.json:1:1: the file is empty. Write {} at least."),
         (b'{"a": 1,\n}', "f.json:2:1: a comma stands before the closing bracket. Delete the comma."),
         (b'// x\n{"a" 1}', "f.json:2:6: not JSON: Expecting ':' delimiter. Correct the JSON there."),
-        (b"[]", "f.json:1:1: the root must be an object, got a list. Begin the file with {."),
+        (b"[]", "f.json:1:1: the root must be an object, got an array. Begin the file with {."),
         (b'{"a": NaN}', "f.json:1:1: not JSON: NaN is no JSON. Correct it there."),
         (b"[" * 50_000, "f.json:1:1: not JSON: nested too deep. Correct it there."),
         (b'{"a": \xff}', "f.json:1:7: not UTF-8: byte 0xff. Save the file as UTF-8."),

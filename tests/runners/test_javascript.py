@@ -282,13 +282,13 @@ def test_answers(made):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("'no'", "an answer is one JSON object, got str"),
-        ("false", "an answer is one JSON object, got bool"),
-        ("0", "got int"),
+        ("'no'", "an answer is one JSON object, got a string"),
+        ("false", "an answer is one JSON object, got a boolean"),
+        ("0", "got a number"),
         ("{denny: 'x'}", "unknown key 'denny' in the answer (did you mean 'deny'?)"),
         ("{deny: ''}", "Deny needs a reason"),
-        ("{deny: 1}", "reason must be a str"),
-        ("[{deny: 'x'}, 1]", "got int"),
+        ("{deny: 1}", "reason must be a string"),
+        ("[{deny: 'x'}, 1]", "got a number"),
         ("() => 1", "what it returned cannot be sent: a function is no JSON"),
         ("{rewrite: {args: {n: NaN}}}", "NaN is no JSON"),
         ("{rewrite: {args: new Map()}}", "a Map is no JSON"),

@@ -94,8 +94,8 @@ def test_too_much():
     ("output", "wrong"),
     [
         (b'{"dney": "x"}', "unknown key 'dney' in the answer (did you mean 'deny'?)"),
-        (b'["deny"]', "an answer is one JSON object, got list"),
-        (b'"deny"', "an answer is one JSON object, got str"),
+        (b'["deny"]', "an answer is one JSON object, got an array"),
+        (b'"deny"', "an answer is one JSON object, got a string"),
         (b'{"deny": ""}', "Deny needs a reason with words in it"),
     ],
 )

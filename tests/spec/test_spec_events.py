@@ -287,7 +287,7 @@ def test_own_event_classes():
     assert (event.timing, event.steps, event.score, event.cwd) == ("on_plan_created", ["a"], 0.5, "/x")
     with pytest.raises(EventError, match="steps"):
         PlanCreated()
-    with pytest.raises(EventError, match="steps must be list"):
+    with pytest.raises(EventError, match="steps must be a list"):
         PlanCreated(steps="a")
     with pytest.raises(EventError, match="no field 'type'"):
         PlanCreated(steps=[], type="x")

@@ -175,14 +175,14 @@ def test_a_kind_that_the_host_told_travels():
 @pytest.mark.parametrize(
     ("data", "timing", "words"),
     [
-        ([], "pre_tool_execution", "one JSON object, got list"),
-        (None, "", "one JSON object, got NoneType"),
+        ([], "pre_tool_execution", "one JSON object, got an array"),
+        (None, "", "one JSON object, got null"),
         ({}, "", "unknown timing ''"),
         ({"timing": 5}, "", "unknown timing 5"),
         ({}, "pre_tool_exec", r"unknown timing 'pre_tool_exec' \(did you mean 'pre_tool_execution'\?\)"),
         ({}, "on_outcome", "unknown timing 'on_outcome'"),
         ({"args": {}}, "pre_tool_execution", "needs tool"),
-        ({"tool": "x", "args": 5}, "pre_tool_execution", "args must be dict, got int"),
+        ({"tool": "x", "args": 5}, "pre_tool_execution", "args must be an object, got a number"),
         ({"time": "yesterday"}, "on_turn_start", r"time must be RFC 3339.*'yesterday'"),
         ({"time": None}, "on_turn_start", "time must be RFC 3339"),
         ({"time": math.nan}, "on_turn_start", "time must be RFC 3339"),

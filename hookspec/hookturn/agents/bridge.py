@@ -14,7 +14,7 @@ from time import monotonic
 from ..engine.rides import Ride
 from ..quick import decode as read_json
 from ..quick import import_module
-from ..spec.errors import HookturnError, did_you_mean
+from ..spec.errors import HookturnError, did_you_mean, json_kind
 from ..spec.record import Record, freeze, safe_text
 from .driving import Course
 from .fitting import fit
@@ -448,8 +448,9 @@ class _Call:
             return None
         assert hooks is not None and payload is not None
         engine = self.engine = engine_for(self.place)
-        if self.memory is not None:
-            remember(self.memory, self.place, self.row.event, engine)
+        first = self.memory is None or remember(self.memory, self.place, self.row.event, engine)
+        if first and self.row.event not in hooks.EVENTS:
+            self.notes.append(self._strange(hooks))
         moment = hooks.read(self.row, payload, self.environ)
         if not moment.cwd:
             moment = moment.replaced(cwd=self.place.cwd)
@@ -473,6 +474,14 @@ class _Call:
             ),
         )
         return course
+
+    def _strange(self, hooks: AgentHooks) -> str:
+        """Return what is said once of an event that is not known: of a newer agent, or misspelt in its configuration."""
+        name = self.row.event[:100]
+        return (
+            f"the event {name!r} of {self.agent} is not known{did_you_mean(name, hooks.EVENTS)}: no hook can decide "
+            f"it, and on_event hooks see it as {self.row.type!r}"
+        )
 
     def _written(self, course: Course, said: Said) -> BridgeAnswer:
         assert self.hooks is not None
@@ -572,13 +581,8 @@ def decode(payload: bytes, notes: list[str]) -> dict[str, Any]:
     if end < len(text):
         notes.append(f"the payload goes on after its JSON object ({len(text) - end:,} characters)")
     if not isinstance(data, dict):
-        raise Malformed(f"it is no JSON object but {_kind(data)}")
+        raise Malformed(f"it is no JSON object but {json_kind(data)}")
     return data
-
-
-def _kind(value: object) -> str:
-    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")
 
 
 _TOKEN = rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:(")(\s*:)?|\Z)|[][{}]'

@@ -446,7 +446,7 @@ def _table(text: str, label: str) -> dict[str, Any]:
 
 def _list(value: Any, label: str, event: str) -> list[Any]:
     if not isinstance(value, list):
-        raise CannotInstall(f"{label}: 'hooks.{event}' is no list, so the file stays as it is. Correct it.")
+        raise CannotInstall(f"{label}: 'hooks.{event}' is no array, so the file stays as it is. Correct it.")
     return value
 
 

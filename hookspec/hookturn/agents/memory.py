@@ -104,13 +104,17 @@ def _file(memory: str | PathLike[str], folder: str, ending: str = ".json") -> st
     return join(memory, project_hash(folder) + ending)
 
 
-def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engine) -> None:
-    """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``)."""
+def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engine) -> bool:
+    """Note what fails closed in a folder, and that an event was really called in its project (``last_calls``).
+
+    Returns:
+        whether that is the first call of this event in the project.
+    """
     noted = engine.noted
     key = (os.fspath(memory), place.agent, place.project or place.cwd, event)
     now = monotonic()
     if now - noted.get(key, -LASTING) < LASTING:
-        return
+        return False
     if len(noted) >= _MOST_NOTED:
         noted.clear()
     noted[key] = now
@@ -119,20 +123,23 @@ def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engi
     path = _file(memory, folder)
     # Who asks for calls asks by the project's root; agents are started in sub folders, too.
     calls = join(_file(memory, engine.project_dir or folder, ""), place.agent)
+    mark = join(calls, safe_component(event))
+    before = _content(mark)
+    first = before is None
     try:
         content = dumps(closed).encode()
         if _content(path) != content:
             private_folder(memory)
             write_private(path, content)
-        mark = join(calls, safe_component(event))
         answers = installation().encode("utf-8", "surrogateescape")
-        if _content(mark) == answers:
+        if before == answers:
             os.utime(mark)
         else:
             private_folder(calls, base=memory)
             write_private(mark, answers)
     except OSError:  # the answer matters more
-        return
+        return first
+    return first
 
 
 def remembered(memory: str | PathLike[str], place: Place, timings: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ answers, answers as JSON, whether a configuration calls us.
 from __future__ import annotations
 
 from ..quick import dumps, loads
+from ..spec.errors import json_kind
 from .bridge import Malformed
 from .moments import Row
 
@@ -123,11 +124,11 @@ def parts_of(payload: Mapping[str, Any], where: str) -> list[str]:
         where: its key in the payload, for messages.
 
     Raises:
-        Malformed: when it is no list of texts.
+        Malformed: when it is no array of strings.
     """
     system = payload.get("system")
     if not isinstance(system, list) or not all(isinstance(part, str) for part in system):
-        raise Malformed(f"{where}.system is no list of texts")
+        raise Malformed(f"{where}.system is no array of strings")
     return system
 
 
@@ -162,7 +163,7 @@ def call_of(payload: Mapping[str, Any], *, ended: bool) -> tuple[str, Any]:
 
 
 def _kind(value: object) -> str:
-    return "missing" if value is None else type(value).__name__
+    return "missing" if value is None else json_kind(value)
 
 
 def result_words(said: Said) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..spec.errors import HookturnError
+from ..spec.errors import HookturnError, json_kind
 from ..spec.record import MAX_DEPTH
 from .recorded import Line, Skipped, deeper
 
@@ -281,18 +281,10 @@ def _parser(file: str) -> Callable[[int, bytes, bool], dict[str, Any] | Skipped]
         except ValueError as error:
             return Skipped(number, 1, f"not JSON: {error}", file)
         if value.__class__ is not dict:
-            return Skipped(number, 1, f"a JSON object is needed, not a {_kind(value)}", file)
+            return Skipped(number, 1, f"a JSON object is needed, not {json_kind(value)}", file)
         if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and deeper(value, MAX_DEPTH):
             return Skipped(number, 1, f"nested deeper than {MAX_DEPTH} levels", file)
         parsed: dict[str, Any] = value
         return parsed
 
     return parse
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    return {list: "list", str: "string", bool: "boolean", int: "number", float: "number"}.get(
-        type(value), type(value).__name__
-    )

@@ -49,7 +49,8 @@ def run(args: Namespace) -> int:
         if named is not None:
             label = named.place.label
             problems, files = [item for item in problems if item.file == label], [label]
-    problems.sort(key=lambda problem: (problem.file, problem.line, problem.column))
+    # What concerns a file as a whole comes last: it may only follow from a mistake in one of the lines.
+    problems.sort(key=lambda problem: (problem.file, not problem.line, problem.line, problem.column))
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     if args.json:

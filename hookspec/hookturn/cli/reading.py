@@ -5,7 +5,7 @@ Every mistake is a UsageError that says where: the file, line and column, or the
 
 from __future__ import annotations
 
-from ..spec.errors import EventError, did_you_mean
+from ..spec.errors import EventError, did_you_mean, json_kind
 from .output import UsageError, complain, os_error, short
 
 TYPE_CHECKING = False
@@ -144,10 +144,10 @@ def _parse(source: Source) -> dict[str, Any]:
     except ValueError as error:  # a number of thousands of digits
         raise UsageError(f"{source.name}: {error}.") from None
     if not isinstance(data, dict):
-        kinds = {list: "an array", str: "a text", bool: "true or false", type(None): "null"}
-        got = kinds.get(type(data), "a number")
         start = len(source.text) - len(source.text.lstrip())
-        raise source.wrong(start, f"an event is one JSON object, got {got}. Write {{...}} with its fields.")
+        raise source.wrong(
+            start, f"an event is one JSON object, got {json_kind(data)}. Write {{...}} with its fields."
+        )
     return data
 
 

@@ -22,7 +22,7 @@ from ..spec.answers import (
     SetEnv,
     Warn,
 )
-from ..spec.errors import AnswerError, EventError, HookturnError, did_you_mean
+from ..spec.errors import AnswerError, EventError, HookturnError, did_you_mean, json_kind
 from .match import Rule, covering
 from .outcome import HookRecord, Outcome, RewriteRecord
 
@@ -168,6 +168,13 @@ def message(vote: Vote, tool: str = "") -> str:
     verb = "blocked" if vote.decision == "block" else "denied"
     text = f"{what} {verb} by {vote.by}: {vote.reason}"
     return f"{text}\n{vote.advice}" if vote.advice else text
+
+
+def _wrong_type(what: str, wanted: type, value: object) -> AnswerError:
+    """Return the error for a rewrite of the wrong type. Its hook may be one in Python, or a program that writes JSON."""
+    return AnswerError(
+        f"{what} must be a {wanted.__name__} ({json_kind(wanted())} in JSON), got {json_kind(value)}"
+    )
 
 
 class Fold:
@@ -364,9 +371,7 @@ class Fold:
             for field, new in values.items():
                 check = event._checks.get(field)
                 if check is not None and not isinstance(new, check[1]):
-                    raise AnswerError(
-                        f"Rewrite: {field} must be {check[1][0].__name__}, got {type(new).__name__}"
-                    )
+                    raise _wrong_type(f"Rewrite: {field}", check[1][0], new)
                 if field == "parts" and not all(isinstance(part, str) for part in new):
                     raise AnswerError("Rewrite: parts must be a list of str")
                 old = getattr(event, field)
@@ -384,12 +389,12 @@ class Fold:
             return name, value
         if name in ("command", "path") and "args" in writable:
             if not isinstance(value, str):
-                raise AnswerError(f"Rewrite({name}=...) takes a str, got {type(value).__name__}")
+                raise _wrong_type(f"Rewrite: {name}", str, value)
             change = tools.with_command if name == "command" else tools.with_path
             return "args", change(event._row, values.get("args", event.args), value)
         if name == "result_text" and "result" in writable:
             if not isinstance(value, str):
-                raise AnswerError(f"Rewrite(result_text=...) takes a str, got {type(value).__name__}")
+                raise _wrong_type("Rewrite: result_text", str, value)
             return "result", tools.with_result_text(values.get("result", event.result), value)
         views = {"args": ["command", "path"], "result": ["result_text"]}
         known = [*writable, *(view for field in writable for view in views.get(field, ()))]

@@ -48,6 +48,11 @@ def pinned(entry: HookEntry, declaration: Declaration) -> HookEntry:
     return entry.but(files={path: digest or "missing" for path, digest in declaration.files.items()})
 
 
+_AFTER_MISTAKES = (
+    "Correct the file's other errors first, which may be why. If the guard is to go, run `hookturn trust`."
+)
+
+
 class ConfiguredHooks(SetUp):
     """Registers the hooks of the managed, user and project files, in this order.
 
@@ -317,7 +322,9 @@ class ConfiguredHooks(SetUp):
             if model is not None and name in places:
                 self.problems.append(model.document.problem(places[name], reason, REVIEW))
             else:
-                self.problems.append(Problem(label, 0, 0, f"hooks.{name}", reason, REVIEW))
+                mistakes = model is not None and any(item.severity == "error" for item in model.problems)
+                remedy = _AFTER_MISTAKES if mistakes else REVIEW
+                self.problems.append(Problem(label, 0, 0, f"hooks.{name}", reason, remedy))
 
     def _project_allowances(self) -> None:
         model = self.survey.models.get("project")

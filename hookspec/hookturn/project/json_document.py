@@ -7,8 +7,9 @@ text only once somebody asks for one, since most files have nothing wrong.
 from __future__ import annotations
 
 from ..agents.json_text import nodes, without_comments
+from ..spec.errors import json_kind
 from .document import MAX_DEPTH, MAX_NODES, Document, Lines, decode
-from .problems import kind_of, show
+from .problems import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def read_json(content: bytes, file: str) -> Document:
         return document.spoil_all((1, 1), f"not JSON: {cause}", "Correct it there.")
     if not isinstance(data, dict):
         return document.spoil_all(
-            (1, 1), f"the root must be an object, got {kind_of(data)}", "Begin the file with {."
+            (1, 1), f"the root must be an object, got {json_kind(data)}", "Begin the file with {."
         )
     if not _small(data, [0], 0):
         return document.spoil_all(

@@ -29,7 +29,7 @@ from ..agents.recorded import (
     moment,
 )
 from ..engine.lifecycle import STATUSES
-from ..spec.errors import did_you_mean
+from ..spec.errors import did_you_mean, json_kind
 from ..spec.tools import lookup, mcp_of
 
 if TYPE_CHECKING:
@@ -99,13 +99,13 @@ def _problem(item: dict[str, Any]) -> str:
         return f"unknown timing {timing!r}{did_you_mean(str(timing), _REQUIRED)}"[:300]
     for name in needed:
         if not isinstance(item.get(name), str):
-            return f"{timing} needs {name}, a text"
+            return f"{timing} needs {name}, a string"
     for name in _TEXTS:
         if name in item and not isinstance(item[name], str):
-            return f"{name} must be a text, not {type(item[name]).__name__}"
+            return f"{name} must be a string, not {json_kind(item[name])}"
     for name in ("tool", "type"):
         if name in needed and not item[name]:
-            return f"{timing} needs {name}, a text that is not empty"
+            return f"{timing} needs {name}, a string that is not empty"
     status = item.get("status", "ok")
     if timing == "post_tool_execution" and not (isinstance(status, str) and status in STATUSES):
         return f"unknown status {status!r}; one of {', '.join(STATUSES)}"[:300]

@@ -6,7 +6,7 @@ A list holds at most one of Allow, Ask, Deny and Block.
 
 from __future__ import annotations
 
-from .errors import AnswerError
+from .errors import AnswerError, wrong_type
 from .record import Record, freeze, jsonable
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ class Answer(Record):
 
 def _text(owner: str, field: str, value: object, *, empty: bool = False) -> None:
     if not isinstance(value, str):
-        raise AnswerError(f"{owner}: {field} must be a str, got {type(value).__name__}")
+        raise wrong_type(AnswerError, f"{owner}: {field}", str, value)
     if not empty and not value.strip():
         raise AnswerError(f"{owner} needs a {field} with words in it: the model or the user reads it")
 
@@ -246,12 +246,12 @@ class SetEnv(Answer):
 
         def __init__(self, variables):
             if not isinstance(variables, dict):
-                raise AnswerError(f"SetEnv takes a dict, got {type(variables).__name__}")
+                raise wrong_type(AnswerError, "SetEnv: variables", dict, variables)
             for name, value in variables.items():
                 if not isinstance(name, str) or not name or "=" in name or "\0" in name:
                     raise AnswerError(f"SetEnv: {name!r} is no name of an environment variable")
                 if not isinstance(value, str) or "\0" in value:
-                    raise AnswerError(f"SetEnv: the value of {name!r} must be a str without NUL")
+                    raise AnswerError(f"SetEnv: the value of {name!r} must be a string without NUL")
             super().__init__(variables=variables)
 
 
@@ -308,14 +308,21 @@ def from_json(data: object) -> list[Answer]:
         the answers in the order of the keys.
 
     Raises:
-        AnswerError: for anything else, naming the key.
+        AnswerError: for anything else, naming the key, in JSON's words.
     """
-    from .errors import did_you_mean
+    try:
+        return [] if data is None else _read(data)
+    except AnswerError as error:
+        from .errors import in_json
 
-    if data is None:
-        return []
+        raise in_json(error) from None
+
+
+def _read(data: object) -> list[Answer]:
+    from .errors import did_you_mean, json_kind
+
     if not isinstance(data, dict):
-        raise AnswerError(f"an answer is one JSON object, got {type(data).__name__}")
+        raise AnswerError(f"an answer is one JSON object, got {json_kind(data)}")
     known = {*WIRE, "advice", "code", "config"}
     for key in data:
         if key not in known:
@@ -333,7 +340,7 @@ def from_json(data: object) -> list[Answer]:
             answers.append(Deny(value, given.get("advice", ""), given.get("code", "")))
         elif key == "allow":
             if value is not True and value is not False and not isinstance(value, str):
-                raise AnswerError(f"Allow: reason must be a str, or true, got {type(value).__name__}")
+                raise AnswerError(f"Allow: reason must be a string, or true, got {json_kind(value)}")
             if value is not False:
                 answers.append(Allow(value if isinstance(value, str) else ""))
         elif key == "rewrite":

@@ -16,6 +16,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeVar
+
+    Wrong = TypeVar("Wrong", bound="HookturnError")
 
 
 class HookturnError(Exception):
@@ -24,9 +27,11 @@ class HookturnError(Exception):
     Attributes:
         remedy: what a person may do about it, or "". It is for people: a model must not read how to switch a
             protection off.
+        mismatch: where a value is of the wrong type: what it is the value of, the type that is wanted, and the value.
     """
 
     remedy = ""
+    mismatch: tuple[str, type, object] | None = None
 
 
 class RegistrationError(HookturnError, TypeError):
@@ -74,6 +79,48 @@ class LifecycleError(HookturnError, RuntimeError):
 
 class NestingError(HookturnError, RuntimeError):
     """Hooks that fire hooks (or call tools) nested deeper than the limit."""
+
+
+_JSON_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    ((int, float), "a number"),
+    (dict, "an object"),
+    ((list, tuple), "an array"),
+    (type(None), "null"),
+)
+
+
+def json_kind(value: object) -> str:
+    """Return what a value is in JSON's words, such as ``"an object"``; the type's name where JSON has none."""
+    for kind, name in _JSON_KINDS:
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__
+
+
+def wrong_type(error: type[Wrong], what: str, wanted: type, value: object) -> Wrong:
+    """Return the error for a value of the wrong type, in Python's words; ``in_json`` says it in JSON's.
+
+    Parameters:
+        error: the error's class.
+        what: whose value it is.
+        wanted: the type that it must have.
+        value: the value.
+    """
+    made = error(f"{what} must be a {wanted.__name__}, got {type(value).__name__}")
+    made.mismatch = what, wanted, value
+    return made
+
+
+def in_json(error: Wrong) -> Wrong:
+    """Return an error about a value that came as JSON, in the words of who wrote it."""
+    if error.mismatch is None:
+        return error
+    what, wanted, value = error.mismatch
+    need = "a whole number" if wanted is int else json_kind(wanted())
+    got = repr(value) if wanted is int and isinstance(value, float) else json_kind(value)
+    return type(error)(f"{what} must be {need}, got {got}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import time as now
 
 from . import tools as _tools
-from .errors import EventError, did_you_mean
+from .errors import EventError, did_you_mean, in_json, json_kind
 from .record import KeywordRecord, freeze, jsonable, view
 
 TYPE_CHECKING = False
@@ -483,7 +483,7 @@ def from_json(data: Mapping[str, Any], timing: str = "") -> Event:
         EventError: for an unknown timing, a missing field or a wrong type, named.
     """
     if not isinstance(data, dict):
-        raise EventError(f"an event is one JSON object, got {type(data).__name__}")
+        raise EventError(f"an event is one JSON object, got {json_kind(data)}")
     name = timing or data.get("timing", "")
     cls = _BY_TIMING.get(name) if isinstance(name, str) else None
     if cls is None or cls is OutcomeEvent:
@@ -498,7 +498,11 @@ _VIEWS = ("command", "paths", "urls", "result_text")
 
 
 def build(cls: type[Event], data: Mapping[str, Any]) -> Event:
-    """Build an event of class ``cls`` from the fields of its JSON form (see ``from_json``)."""
+    """Build an event of class ``cls`` from the fields of its JSON form (see ``from_json``).
+
+    Raises:
+        EventError: for a missing field or a wrong type, named in JSON's words.
+    """
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     views = _VIEWS if issubclass(cls, ToolEvent) else ()
@@ -519,4 +523,7 @@ def build(cls: type[Event], data: Mapping[str, Any]) -> Event:
             extra[name] = value
     if extra:
         fields["extra"] = extra
-    return cls(**fields)
+    try:
+        return cls(**fields)
+    except EventError as error:
+        raise in_json(error) from None

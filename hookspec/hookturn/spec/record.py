@@ -7,7 +7,7 @@ type checkers read them by ``dataclass_transform``.
 
 from __future__ import annotations
 
-from .errors import EventError, HookturnError, did_you_mean
+from .errors import EventError, HookturnError, did_you_mean, wrong_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,9 +278,7 @@ class Record:
                         continue
                     # A subclass of what is asked for is right, too.
                     if kind not in kinds and (not isinstance(value, kinds) or kind is bool):
-                        raise cls._wrong(
-                            f"{cls.__name__}.{name} must be {kinds[0].__name__}, got {type(value).__name__}"
-                        )
+                        raise wrong_type(cls._wrong, f"{cls.__name__}.{name}", kinds[0], value)
                 if kind not in _FROZEN and isinstance(value, (dict, list, tuple)):
                     fields[name] = freeze(value)
             self.__dict__.update(fields)

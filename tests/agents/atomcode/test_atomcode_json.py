@@ -527,16 +527,19 @@ def test_a1_atomcode_home_is_the_folder_itself(atom, monkeypatch, tmp_path):
 BAD = {
     "no command": ({"event": "PreToolUse"}, "hooks.bad: the entry has no 'command'"),
     "no event": ({"command": "true"}, "hooks.bad: the entry has no 'event'"),
-    "command of another type": (hook(["true"]), "hooks.bad.command: expected a text, got a list"),
+    "command of another type": (hook(["true"]), "hooks.bad.command: expected a string, got an array"),
     "matcher of another type": (
         hook("true", matcher={"type": "always"}),
-        "hooks.bad.matcher: expected a text, got a table",
+        "hooks.bad.matcher: expected a string, got an object",
     ),
-    "timeout as text": (hook("true", timeout_ms="5"), "expected milliseconds as a whole number, got a text"),
+    "timeout as text": (
+        hook("true", timeout_ms="5"),
+        "expected milliseconds as a whole number, got a string",
+    ),
     "timeout 0": (hook("true", timeout_ms=0), "expected milliseconds from 1 to 86400000, got 0"),
     "disabled as text": (
         hook("true", disabled="yes"),
-        "hooks.bad.disabled: expected true or false, got a text",
+        "hooks.bad.disabled: expected true or false, got a string",
     ),
     "no object": (5, "hooks.bad: a hook is an object, got a number"),
     "empty command": (hook(" "), "hooks.bad.command: the text is empty or holds a NUL"),

@@ -109,7 +109,7 @@ def test_b1_events_and_types_that_atomcode_does_not_have_are_told_and_cost_only_
     assert causes == [
         "unknown event 'PreCompact'",
         "AtomCode runs no hooks of type 'prompt': skipped",
-        "a group is an object with a list 'hooks'",
+        "a group is an object with an array 'hooks'",
     ]
     assert atom.pre(engine=made.engine).reason == "no"
 

@@ -266,7 +266,7 @@ def test_an_empty_file_is_fine(atom):
 
 
 BAD = {
-    'name = 5\ntrigger = "pre_tool"\nscript = "x"': "6:8: hooks[1].name: expected a text, got a number",
+    'name = 5\ntrigger = "pre_tool"\nscript = "x"': "6:8: hooks[1].name: expected a string, got a number",
     'trigger = "pre_tool"\nscript = "x"': "5:1: hooks[1]: the entry has no 'name'",
     'name = "b"\nscript = "x"': "5:1: hooks[1]: the entry has no 'trigger'",
     'name = "b"\ntrigger = "pre_tool"': "5:1: hooks[1]: the entry has no 'script'",
@@ -274,9 +274,9 @@ BAD = {
     'name = "b"\ntrigger = "PRE_TOOL"\nscript = "x"': "7:11: hooks[1].trigger: unknown trigger 'PRE_TOOL'",
     'name = "b"\ntrigger = "on_turn_complete"\nscript = "x"': "use .hooks.json or a webhook",
     'name = "b"\ntrigger = "pre_tool"\nscript = "x"\nscript_type = "zsh"': "9:15: hooks[1].script_type: unknown script_type 'zsh'",
-    'name = "b"\ntrigger = "pre_tool"\nscript = "x"\ntimeout_secs = "3"': "expected seconds as a whole number, got a text",
+    'name = "b"\ntrigger = "pre_tool"\nscript = "x"\ntimeout_secs = "3"': "expected seconds as a whole number, got a string",
     'name = "b"\ntrigger = "pre_tool"\nscript = "x"\ntimeout_secs = 0': "expected seconds from 1 to 86400, got 0",
-    'name = "b"\ntrigger = "pre_tool"\nscript = "x"\nenabled = "no"': "expected true or false, got a text",
+    'name = "b"\ntrigger = "pre_tool"\nscript = "x"\nenabled = "no"': "expected true or false, got a string",
     'name = "good"\ntrigger = "pre_tool"\nscript = "x"': "an entry named 'good' stands in line 1 already",
     'name = "b"\ntrigger = "pre_tool"\nscript = "missing.sh"': "missing.sh does not exist",
 }

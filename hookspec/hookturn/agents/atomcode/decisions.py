@@ -163,7 +163,7 @@ def decision(data: dict[str, Any]) -> Decision:
         raise NoAnswer("the new arguments must be an object")
     output = special.get("updatedToolOutput")
     if output is not None and not isinstance(output, str):
-        raise NoAnswer("'updatedToolOutput' must be a text")
+        raise NoAnswer("'updatedToolOutput' must be a string")
     reason = _text(special.get("permissionDecisionReason")) or _text(data.get("reason"))
     return Decision(kind, reason, args, output, _text(special.get("additionalContext")))
 

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from ...spec.errors import did_you_mean
+from ...spec.errors import did_you_mean, json_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ..dialect import Path, Reading, Source
 
 LONGEST = 86_400
 """Seconds; no time limit is longer."""
-
-
-def kind_of(value: object) -> str:
-    """Return what a value is, for a message."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, str):
-        return "a text"
-    if isinstance(value, (int, float)):
-        return "a number"
-    return "a list" if isinstance(value, list) else "a table"
 
 
 class Fields:
@@ -36,16 +23,25 @@ class Fields:
         where: the entry's place in it.
         data: the entry.
         reading: where problems go.
+        kind_of: says what a value is, in the words of the file's format.
 
     Attributes:
         wrong: whether something was wrong that costs the entry.
     """
 
-    def __init__(self, source: Source, where: Path, data: dict[str, Any], reading: Reading) -> None:
+    def __init__(
+        self,
+        source: Source,
+        where: Path,
+        data: dict[str, Any],
+        reading: Reading,
+        kind_of: Callable[[object], str] = json_kind,
+    ) -> None:
         self.source = source
         self.where = where
         self.data = data
         self.reading = reading
+        self.kind_of = kind_of
         self.wrong = source.spoiled(where)
 
     def problem(self, key: str, cause: str, remedy: str = "", *, at_key: bool = False) -> None:
@@ -77,7 +73,7 @@ class Fields:
         if value is None and key not in self.data:
             self.problem("", f"the entry has no {key!r}", remedy)
         elif not isinstance(value, str):
-            self.problem(key, f"expected a text, got {kind_of(value)}", remedy)
+            self.problem(key, f"expected a string, got {self.kind_of(value)}", remedy)
         elif "\0" in value or not (empty or value.strip()):
             self.problem(key, "the text is empty or holds a NUL", remedy)
         else:
@@ -90,7 +86,7 @@ class Fields:
         if isinstance(value, bool):
             return value
         self.problem(
-            key, f"expected true or false, got {kind_of(value)}", "Write true or false, without quotes."
+            key, f"expected true or false, got {self.kind_of(value)}", "Write true or false, without quotes."
         )
         return default
 
@@ -99,7 +95,7 @@ class Fields:
         value = self.data.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
             self.problem(
-                key, f"expected {what} as a whole number, got {kind_of(value)}", f"Write {default}, say."
+                key, f"expected {what} as a whole number, got {self.kind_of(value)}", f"Write {default}, say."
             )
         elif not least <= value <= most:
             self.problem(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...runners.entry import HookEntry
-from ...spec.errors import did_you_mean
+from ...spec.errors import did_you_mean, json_kind
 from ...spec.record import thaw
-from .fields import LONGEST, Fields, kind_of
+from .fields import LONGEST, Fields
 from .matcher import EVENTS, OLD_EVENTS, TOOL_EVENTS, Condition, event_of, snake
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ class JsonFile:
             path = (*where, name)
             data = hooks[name]
             if not isinstance(data, dict):
-                cause = f"a hook is an object, got {kind_of(data)}"
+                cause = f"a hook is an object, got {json_kind(data)}"
                 self.reading.problems.append(
                     self.source.problem(path, cause, 'Write {"event": "PreToolUse", "command": "..."}.')
                 )
@@ -130,7 +130,7 @@ class JsonFile:
         if value is None:
             return None
         if not isinstance(value, str):
-            fields.problem("matcher", f"expected a text, got {kind_of(value)}", 'Write "bash", say.')
+            fields.problem("matcher", f"expected a string, got {json_kind(value)}", 'Write "bash", say.')
             return None
         if event and event not in TOOL_EVENTS:
             fields.warning("matcher", f"{event} has no matcher: it is ignored", "Take it out.")
@@ -151,7 +151,7 @@ class JsonFile:
                 continue
             if not isinstance(groups, list):
                 fields.problem(
-                    "", f"expected a list of groups, got {kind_of(groups)}", 'Write [{"hooks": [...]}].'
+                    "", f"expected an array of groups, got {json_kind(groups)}", 'Write [{"hooks": [...]}].'
                 )
                 continue
             for number, group in enumerate(groups):
@@ -161,7 +161,7 @@ class JsonFile:
         fields = Fields(self.source, path, group if isinstance(group, dict) else {}, self.reading)
         hooks = fields.data.get("hooks")
         if not isinstance(group, dict) or not isinstance(hooks, list):
-            fields.problem("", "a group is an object with a list 'hooks'", 'Write {"hooks": [...]}.')
+            fields.problem("", "a group is an object with an array 'hooks'", 'Write {"hooks": [...]}.')
             return index
         fields.known(GROUP)
         matcher = self._matcher(fields, event)
@@ -171,7 +171,7 @@ class JsonFile:
             inner = (*path, "hooks", place)
             one = Fields(self.source, inner, hook if isinstance(hook, dict) else {}, self.reading)
             if not isinstance(hook, dict):
-                one.problem("", f"a hook is an object, got {kind_of(hook)}", 'Write {"command": "..."}.')
+                one.problem("", f"a hook is an object, got {json_kind(hook)}", 'Write {"command": "..."}.')
                 continue
             kind = one.text("type", "Write command.", "command")
             if kind and kind != "command":
@@ -254,7 +254,7 @@ def _other_shape(data: Mapping[str, Any]) -> str:
     if hooks is None:
         return "it has no 'hooks'" if data else ""
     if not isinstance(hooks, dict):
-        return f"'hooks' is {kind_of(hooks)}"
+        return f"'hooks' is {json_kind(hooks)}"
     if not hooks or any(
         isinstance(value, dict) and ({"event", "command"} & value.keys()) for value in hooks.values()
     ):

@@ -6,9 +6,9 @@ import os
 
 from ...platform import agent_environ
 from ...runners.entry import HookEntry
-from ...spec.errors import did_you_mean
+from ...spec.errors import did_you_mean, json_kind
 from ...spec.record import thaw
-from .fields import LONGEST, Fields, kind_of
+from .fields import LONGEST, Fields
 from .matcher import SCRIPT_TRIGGERS, WEBHOOK_TRIGGERS, timings_of
 
 TYPE_CHECKING = False
@@ -92,17 +92,17 @@ class TomlFile:
         """Return the entries of an array of tables whose names are good and no other's."""
         given = self.source.data.get(table, [])
         if not isinstance(given, list):
-            cause = f"expected an array of tables, got {kind_of(given)}"
+            cause = f"expected an array of tables, got {_kind_of(given)}"
             self.reading.problems.append(self.source.problem((table,), cause, f"Write [[{table}]]."))
             return []
         found = []
         for index, data in enumerate(given):
             where = (table, index)
             if not isinstance(data, dict):
-                cause = f"expected a table, got {kind_of(data)}"
+                cause = f"expected a table, got {_kind_of(data)}"
                 self.reading.problems.append(self.source.problem(where, cause, f"Write [[{table}]]."))
                 continue
-            fields = Fields(self.source, where, data, self.reading)
+            fields = Fields(self.source, where, data, self.reading, _kind_of)
             name = fields.text("name", "Give it a short name.")
             if not name:
                 continue
@@ -280,6 +280,11 @@ class TomlFile:
         run = {"url": url, "method": method, "headers": headers, "retries": retries, "timeout": seconds}
         # The limit is one try's in AtomCode, and all tries have their time.
         return run, {"timeout": seconds * (retries + 1) + retries}
+
+
+def _kind_of(value: object) -> str:
+    """Return what a value is, in TOML's words."""
+    return "a table" if isinstance(value, dict) else json_kind(value)
 
 
 def interpreter(kind: str) -> str:

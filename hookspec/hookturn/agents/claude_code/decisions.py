@@ -136,7 +136,7 @@ def _wrong_request(decision: Any) -> str:
 
 
 def _wrong_type(data: Mapping[str, Any], known: Mapping[str, tuple[type, ...]], place: str) -> str:
-    names = {bool: "true or false", str: "a text", dict: "an object", list: "a list"}
+    names = {bool: "true or false", str: "a string", dict: "an object", list: "an array"}
     for key, kinds in known.items():
         if key in data and not isinstance(data[key], kinds):
             return f"{place}{key} must be {names[kinds[0]]}, not {shown(repr(data[key])[:60])}"

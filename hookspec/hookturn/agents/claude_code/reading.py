@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ...runners.entry import HookEntry
+from ...spec.errors import json_kind
 from ...spec.record import thaw
 from ..dialect import HookFile, Reading
 from ..installing import is_ours
@@ -109,7 +110,7 @@ class _Reader:
             return
         if not isinstance(groups, list):
             self.tell(
-                path, f"{event} must be a list of groups", 'Write [{"matcher": "Bash", "hooks": [...]}].'
+                path, f"{event} must be an array of groups", 'Write [{"matcher": "Bash", "hooks": [...]}].'
             )
             return
         if event == "WorktreeCreate" and groups:
@@ -134,7 +135,7 @@ class _Reader:
             wrong = (
                 "a hook stands where a group of hooks belongs"
                 if "type" in group
-                else 'a group needs a list "hooks"'
+                else 'a group needs an array "hooks"'
             )
             self.tell(where, wrong, 'Write {"matcher": "Bash", "hooks": [{"type": "command", ...}]}.')
             return
@@ -156,8 +157,9 @@ class _Reader:
         text = group.get("matcher", "")
         where = (*path, "matcher")
         if not isinstance(text, str):
-            shown = "an object" if isinstance(text, dict) else type(text).__name__
-            self.tell(where, f"a matcher must be a text, not {shown}", 'Write "Bash" or "Edit|Write".')
+            self.tell(
+                where, f"a matcher must be a string, not {json_kind(text)}", 'Write "Bash" or "Edit|Write".'
+            )
             return None
         if not occasion.field:
             if text not in ("", "*"):
@@ -237,7 +239,7 @@ class _Reader:
         text = handler["if"]
         try:
             if not isinstance(text, str):
-                raise BadRule('"if" must be a text')
+                raise BadRule('"if" must be a string')
             condition = Condition(text, self.file.extra["project"])
         except BadRule as error:
             self.tell(where, str(error), 'Write one rule, such as "Bash(git *)".')
@@ -274,7 +276,7 @@ class _Reader:
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             where = (*path, "command") if "command" in handler else path
             self.tell(
-                where, 'a hook of type command needs a text "command"', 'Write "command": "./check.sh".'
+                where, 'a hook of type command needs a string "command"', 'Write "command": "./check.sh".'
             )
             return None, ""
         if "args" in handler:
@@ -282,7 +284,7 @@ class _Reader:
             if not isinstance(args, list) or not all(
                 isinstance(word, str) and "\0" not in word for word in args
             ):
-                self.tell((*path, "args"), "args must be a list of texts", 'Write ["--strict"].')
+                self.tell((*path, "args"), "args must be an array of strings", 'Write ["--strict"].')
                 return None, ""
             return [self._filled(word) for word in (text, *args)], ""
         shell = handler.get("shell", "sh")
@@ -311,7 +313,9 @@ class _Reader:
         if not isinstance(url, str) or not url:
             where = (*path, "url") if "url" in handler else path
             self.tell(
-                where, 'a hook of type http needs a text "url"', 'Write "url": "http://127.0.0.1:8080/hook".'
+                where,
+                'a hook of type http needs a string "url"',
+                'Write "url": "http://127.0.0.1:8080/hook".',
             )
             return None
         if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):

@@ -224,7 +224,7 @@ def _typed(output: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the parts of a message that the user wrote."""
     parts = output.get("parts")
     if not isinstance(parts, list):
-        raise Malformed("output.parts is no list")
+        raise Malformed("output.parts is no array")
     return [
         part
         for part in parts

@@ -136,7 +136,7 @@ class _Checker:
         value = parent[name]
         fits = isinstance(value, str) and len(value) <= longest and re.fullmatch(pattern, value, re.DOTALL)
         if not fits:
-            self.say(f"{pointer}/{name}", f"must be a text that matches {pattern}, at most {longest} long")
+            self.say(f"{pointer}/{name}", f"must be a string that matches {pattern}, at most {longest} long")
 
     def one_of(self, parent: Mapping[str, Any], name: str, pointer: str, values: Iterable[Any]) -> None:
         if name in parent and (not isinstance(parent[name], str) or parent[name] not in values):
@@ -150,7 +150,7 @@ class _Checker:
         given = parent[name]
         here = f"{pointer}/{name}"
         if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
-            self.say(here, "must be a list of texts")
+            self.say(here, "must be an array of strings")
         elif any(item not in values for item in given):
             self.say(here, f"may hold {', '.join(values)} only")
         elif len(set(given)) != len(given):
@@ -170,7 +170,7 @@ def invalid_values(document: dict[str, Any]) -> Findings:
     """Step 6: wrong types, values outside of closed sets, patterns, ranges, members that are missing."""
     check = _Checker()
     if not isinstance(document.get("$schema", ""), str):
-        check.say("/$schema", "must be a text")
+        check.say("/$schema", "must be a string")
     check.text(document, "id", "", r"[a-z0-9][a-z0-9._-]{0,63}", 64)
     host = check.object(document, "host", "")
     if "host" in document and "name" not in host:
@@ -181,7 +181,7 @@ def invalid_values(document: dict[str, Any]) -> Findings:
     _invalid_surface(check, check.object(document, "surface", ""))
     bindings = document.get("bindings")
     if not isinstance(bindings, list):
-        check.say("/bindings", "must be a list")
+        check.say("/bindings", "must be an array")
     elif len(bindings) > 256:
         check.say("/bindings", "may hold 256 bindings at most")
     else:
@@ -246,7 +246,7 @@ def _invalid_surface(check: _Checker, given: dict[str, Any]) -> None:
         and len(set(versions)) == len(versions)
     )
     if not fits:
-        check.say(f"{here}/declaration_versions", "must be a list of different versions, one at least")
+        check.say(f"{here}/declaration_versions", "must be an array of different versions, one at least")
 
 
 def _invalid_binding(check: _Checker, given: Any, here: str) -> None:

@@ -6,6 +6,7 @@ Only plain JSON values: nothing of the SDK is imported. Section numbers are the 
 from __future__ import annotations
 
 from ...engine.composition import RefusedAnswer
+from ...spec.errors import json_kind
 from ...spec.events import rfc3339
 from ...spec.record import jsonable
 
@@ -289,7 +290,7 @@ def read_verdict(given: Any) -> dict[str, Any]:
     to_wire = getattr(given, "to_wire", None)
     wire = to_wire() if callable(to_wire) else given
     if not isinstance(wire, dict):
-        raise RefusedAnswer(f"a verdict is an object, got {type(wire).__name__}")
+        raise RefusedAnswer(f"a verdict is an object, got {json_kind(wire)}")
     unknown = [key for key in wire if key not in _MEMBERS]
     if unknown:
         raise RefusedAnswer(f"a verdict has no member {unknown[0]!r:.100}")
@@ -300,7 +301,7 @@ def read_verdict(given: Any) -> dict[str, Any]:
     _check_texts(verdict, "the verdict")
     warnings = verdict.get("warnings", [])
     if not isinstance(warnings, list) or not all(isinstance(item, dict) for item in warnings):
-        raise RefusedAnswer("warnings must be a list of objects")
+        raise RefusedAnswer("warnings must be an array of objects")
     for warning in warnings:
         if set(warning) - {"reason", "message"}:
             raise RefusedAnswer("a warning has the members reason and message only")
@@ -309,7 +310,7 @@ def read_verdict(given: Any) -> dict[str, Any]:
         raise RefusedAnswer("approval must be an object, and belongs to a deny")
     labels = verdict.get("result_labels", [])
     if not isinstance(labels, list) or not all(isinstance(item, str) for item in labels):
-        raise RefusedAnswer("result_labels must be a list of strings")
+        raise RefusedAnswer("result_labels must be an array of strings")
     if "evidence" in verdict:
         _check_evidence(verdict["evidence"])
     transform = verdict.get("transform")
