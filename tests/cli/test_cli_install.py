@@ -122,7 +122,7 @@ def test_foreign_entries_comments_and_layout_stay(cli, place):
         (b'{"hooks": {', ".claude/settings.json:1:12: not JSON"),
         (b"[]", "holds no JSON object"),
         (b'{"hooks": []}', "'hooks' is no object"),
-        (b'{"hooks": {"Stop": 5}}', "'hooks.Stop' is no list"),
+        (b'{"hooks": {"Stop": 5}}', "'hooks.Stop' is no array"),
         (b"\xff\xfe{}", "is not UTF-8"),
     ],
     ids=["cut", "list", "hooks", "event", "utf-16"],

@@ -181,7 +181,7 @@ T = "timings: [pre_tool_execution]\n    "
         ),
         (f"{H}{T}run: {{javascript: [x.js]}}\n", "hookturn.yaml:4:23: hooks[0].run.javascript: expected the path of a JavaScript file, got a list. Write hooks/x.js, say."),
         (f"{H}{T}run: {{answer: {{denny: x}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: unknown key 'denny' in the answer (did you mean 'deny'?)."),
-        (f"{H}{T}run: {{answer: no}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer is one JSON object, got str."),
+        (f"{H}{T}run: {{answer: no}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer is one JSON object, got a string."),
         (f"{H}{T}run: {{answer: {{}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: the answer says nothing."),
         (f"{H}{T}run: {{answer: {{deny: ''}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: Deny needs a reason with words in it"),
         (f"{H}{T}run: {{answer: {{deny: x, ask: y}}}}\n", "hookturn.yaml:4:19: hooks[0].run.answer: an answer holds at most one of"),
