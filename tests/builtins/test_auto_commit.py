@@ -855,6 +855,22 @@ def test_a_sessions_own_ref_leaves_branch_and_index_untouched(repo: Repo) -> Non
     repo.clean()
 
 
+def test_a_file_that_changed_in_the_moment_of_the_index_is_seen(repo: Repo) -> None:
+    """Its size and times are those that the index has: git then compares contents, by the time of the index."""
+    repo.base(a="1\n")
+    repo.git("config", "core.trustctime", "false")  # which cannot be set
+    path, index = repo.folder / "a", repo.folder / ".git" / "index"
+    moment = (1_700_000_000, 1_700_000_000)
+    os.utime(path, moment)
+    repo.git("update-index", "--refresh")
+    with path.open("r+") as file:
+        file.write("2\n")
+    for each in (path, index):
+        os.utime(each, moment)
+    record = auto(repo, str(path), target="session")
+    assert (record["outcome"], record["paths"]) == ("committed", ["a"])
+
+
 def test_an_empty_repository_and_a_sessions_own_ref(repo: Repo) -> None:
     record = auto(repo, repo.write("a"), target="session")
     assert (record["outcome"], record["parent"]) == ("committed", "")

@@ -391,7 +391,7 @@ class _Aside:
         self.result = result
 
     def __enter__(self) -> None:
-        from shutil import copyfile, rmtree
+        from shutil import copy2, rmtree
 
         from hookturn.paths import private_dir, write_private
 
@@ -411,7 +411,9 @@ class _Aside:
         for name in ("index", "config.worktree"):
             source = os.path.join(self.repository.git_dir, name)
             if os.path.exists(source):
-                copyfile(source, os.path.join(self.folder, name))
+                # With its time: by that git knows of which files it must compare the contents, for they changed in
+                # the very moment in which the index was written (gitformat-index(5), "racy Git").
+                copy2(source, os.path.join(self.folder, name))
         self.git.use(self.folder, self.repository.top)
 
     def __exit__(self, *error: object) -> None:
