@@ -123,7 +123,8 @@ def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 of some bytes in hexadecimal digits."""
     small = _small_sha256()
     if small is not None and len(data) < LARGE:
-        return small(data).hexdigest()  # type: ignore[no-any-return]
+        digest: str = small(data).hexdigest()
+        return digest
     from hashlib import sha256
 
     return sha256(data).hexdigest()

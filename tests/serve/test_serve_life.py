@@ -198,7 +198,7 @@ def test_what_agents_write_in_a_project_makes_no_engine_anew(home):
     made = _settled(home)
     for name in ("a.txt", "functions/index.js", "docs"):
         (home.project / name).write_text("x")
-    time.sleep(0.1)
+    time.sleep(0.1)  # so that their folders' times would count
     home.call()
     assert home.status()["engines_made"] == made
 

@@ -148,19 +148,22 @@ def remembered(memory: str | PathLike[str], place: Place, timings: Iterable[str]
         closed = loads(_content(_file(memory, place.project or place.cwd)) or b"{}")
     except ValueError:
         return ""
-    found = [closed[timing] for timing in timings if isinstance(closed, dict) and timing in closed]
-    return str(found[0]) if found else ""
+    return _first(closed, timings) if isinstance(closed, dict) else ""
 
 
-_making: dict[tuple[str, str, str], Callable[[Iterable[str]], str]] = {}
+def _first(closed: Mapping[str, str], timings: Iterable[str]) -> str:
+    return next((str(closed[timing]) for timing in timings if timing in closed), "")
 
 
-def begin_making(place: Place, closing: Callable[[Iterable[str]], str]) -> None:
+_making: dict[tuple[str, str, str], Callable[[], Mapping[str, str]]] = {}
+
+
+def begin_making(place: Place, closing: Callable[[], Mapping[str, str]]) -> None:
     """Note that an engine is being made, while hooks are loaded: one of them may hang.
 
     Parameters:
         place: for whom.
-        closing: returns what will fail closed at some timings, or "".
+        closing: returns timing -> what will fail closed there; called only when somebody asks.
     """
     _making[place.agent, place.project, place.cwd] = closing
 
@@ -173,7 +176,7 @@ def end_making(place: Place) -> None:
 def being_made(place: Place, timings: Iterable[str]) -> str:
     """Return what fails closed at some timings in an engine that is just being made, or ""."""
     closing = _making.get((place.agent, place.project, place.cwd))
-    return closing(timings) if closing is not None else ""
+    return _first(closing(), timings) if closing is not None else ""
 
 
 def foretell(memory: str | PathLike[str], place: Place, closed: Mapping[str, str]) -> None:

@@ -573,7 +573,7 @@ class Engine:
         """The hot loop: synchronous hooks without time limits of their own."""
         start = before = perf_counter()
         groups = plan.static
-        if groups is None:
+        if groups is None:  # as ``Plan.groups`` looks it up, without the call
             groups = plan.known.get(plan.key(event))
             if groups is None:
                 groups = plan.groups(event)

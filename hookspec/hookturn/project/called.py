@@ -41,10 +41,9 @@ def assemble_for(place: Place, *, foretold: str = "", **options: Any) -> Assembl
     options.setdefault("threaded", True)
 
     def surveyed(survey: Survey) -> None:
-        memory.begin_making(place, lambda timings: closing(survey, timings))
+        memory.begin_making(place, lambda: closing(survey))
         if foretold:
-            found = {timing: who for timing in survey.timings if (who := closing(survey, (timing,)))}
-            memory.foretell(foretold, place, found)
+            memory.foretell(foretold, place, closing(survey))
 
     try:
         return assemble(start, agent=place.agent, log=False, surveyed=surveyed, **options)
@@ -52,33 +51,32 @@ def assemble_for(place: Place, *, foretold: str = "", **options: Any) -> Assembl
         memory.end_making(place)
 
 
-def closing(survey: Survey, timings: Iterable[str]) -> str:
-    """Return what fails closed at some timings by what a project's files say, none of whose code has run; or "".
+def closing(survey: Survey) -> dict[str, str]:
+    """Return timing -> what fails closed there, by what a project's files say, none of whose code has run.
 
     Parameters:
         survey: the project.
-        timings: where to look.
     """
     from .trust import guard_of
 
-    asked = set(timings)
+    found: dict[str, str] = {}
+
+    def closes(timings: Iterable[str], who: str) -> None:
+        for timing in timings or survey.timings:
+            found.setdefault(timing, who)
+
     for name, model in survey.models.items():
         for entry in model.hooks:
             if not entry.enabled or survey.state(name, f"hooks.{entry.name}") != "trusted":
                 continue
             if entry.options.get("on_failure") == "deny":
-                at = list(entry.timings)
-            else:
-                guard = guard_of(entry)
-                if guard is None:
-                    continue
-                at = guard["timings"]
-            if not at or asked.intersection(at):
-                return entry.name
-    if asked.intersection(memory.RULED):
-        rule = next((rule for model in survey.models.values() for rule in model.rules["deny"]), None)
-        if rule is not None:
-            return f"the rule that denies {rule.text}"
-    return next(
-        (f"the required plugin {name}" for name, wanted in survey.wanted.items() if wanted.requirers), ""
-    )
+                closes(entry.timings, entry.name)
+            elif (guard := guard_of(entry)) is not None:
+                closes(guard["timings"], entry.name)
+    for model in survey.models.values():
+        for rule in model.rules["deny"]:
+            closes(memory.RULED, f"the rule that denies {rule.text}")
+    for name, wanted in survey.wanted.items():
+        if wanted.requirers:
+            closes((), f"the required plugin {name}")
+    return found

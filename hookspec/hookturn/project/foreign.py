@@ -50,11 +50,6 @@ def left_to(agent: str, name: str, place: HookFile, settings: Mapping[str, Any])
     return place.layer in RUN_BY.get(agent, {}).get(name, ())
 
 
-def _runs_all(agent: str, name: str) -> bool:
-    """Tell whether the agent that calls us runs all of a dialect itself, so that its files need not be looked for."""
-    return agent == name != "atomcode"  # see left_to
-
-
 SAID_BY = "said_by"
 """Key beside a dialect's options: the layer whose file says them. A folder that a project names is not the user's."""
 
@@ -180,7 +175,7 @@ def read_files(survey: Survey, environ: Mapping[str, str], agent: str = "") -> l
     settings = settings_of(survey)
     survey.dialects = settings
     for name in DIALECTS:
-        if settings[name] is False or _runs_all(agent, name):
+        if settings[name] is False:
             continue
         module = dialect(name)
         for place in module.files(survey.root, environ, settings[name]):

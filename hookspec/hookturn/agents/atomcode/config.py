@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 NAME = "atomcode"
 
-TRUST = "hook_trust.json"
-"""Name of the file, beside the user's plugins, that tells which of them AtomCode's user trusts."""
-
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "generation": (2, 1),
     "merge": ("name", "concatenate"),
@@ -43,11 +40,12 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
         ),
         HookFile(os.path.join(project, ".hooks.json"), ".hooks.json", "project", "json", "named", project),
     ]
-    for folder, layer, label in _stores(project, environ):
-        if os.path.isdir(folder):
-            from . import plugins
+    stores = [store for store in _stores(project, own) if os.path.isdir(store[0])]
+    if stores:
+        from . import plugins
 
-            trust = plugins.read_object(os.path.join(own, "plugins", TRUST))
+        trust = plugins.read_object(os.path.join(own, "plugins", plugins.TRUST))
+        for folder, layer, label in stores:
             found += plugins.files(folder, layer, label, trust)
     toml = os.path.join(home, ".atomcode", "hooks")
     local = os.path.join(project, ".atomcode", "hooks")
@@ -64,8 +62,8 @@ def files(project: str, environ: Mapping[str, str], settings: Mapping[str, Any])
 
 def watched(project: str, environ: Mapping[str, str]) -> list[str]:
     """Return the files whose change may bring other plugins, or trust in them."""
-    paths = [os.path.join(_own(environ), "plugins", TRUST)]
-    for folder, _, _ in _stores(project, environ):
+    paths = []
+    for folder, _, _ in _stores(project, _own(environ)):
         if os.path.isdir(folder):
             from . import plugins
 
@@ -76,13 +74,14 @@ def watched(project: str, environ: Mapping[str, str]) -> list[str]:
 
 
 def _own(environ: Mapping[str, str]) -> str:
+    """Return AtomCode's own folder."""
     home = environ.get("HOME") or os.path.expanduser("~")
     return os.path.abspath(environ.get("ATOMCODE_HOME") or os.path.join(home, ".atomcode"))
 
 
-def _stores(project: str, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Return the folders of plugins, each with its layer and as messages show it."""
-    store = os.path.join(_own(environ), "plugins")
+def _stores(project: str, own: str) -> list[tuple[str, str, str]]:
+    """Return the folders of plugins, each with its layer and as messages show it; they need not be there."""
+    store = os.path.join(own, "plugins")
     stores = [(store, "user", store)]
     for name in (".atomcode/plugins", ".atomcode/plugins/local"):
         folder = os.path.join(project, name)

@@ -22,6 +22,9 @@ MANIFESTS = (".atomcode-plugin/plugin.json", ".claude-plugin/plugin.json", "plug
 LIST = "installed_plugins.json"
 """Name of the file that lists a folder's plugins."""
 
+TRUST = "hook_trust.json"
+"""Name of the file, beside the user's plugins, that tells which plugins AtomCode's user trusts."""
+
 FILES = ("hooks/hooks.json", "hooks.json")
 """Where a plugin keeps hooks that its manifest does not name; the first that is there counts."""
 
@@ -89,7 +92,7 @@ def files(root: str, layer: str, label: str, trust: dict[str, Any]) -> list[Hook
 
 
 def watched(root: str) -> list[str]:
-    """Return the files whose change may bring other hooks of plugins.
+    """Return the files whose change may bring other hooks of plugins, or trust in them.
 
     Parameters:
         root: the folder ``plugins``.
@@ -97,6 +100,7 @@ def watched(root: str) -> list[str]:
     names = (*MANIFESTS, *FILES)
     return [
         os.path.join(root, LIST),
+        os.path.join(root, TRUST),
         *(os.path.join(base, name) for _, base in _installed(root) for name in names),
     ]
 
