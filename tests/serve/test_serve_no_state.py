@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
+import time
 
 import pytest
 
@@ -32,7 +32,7 @@ def pre_tool_execution(event, ctx):
             except OSError as error:
                 assert error.errno == errno.ENOSPC
     if "rm -rf" in event.command:
-        return Deny("no recursive delete" + " at all" * 1000)  # more than what is left of a block
+        return Deny("no recursive delete" + " " * 5000)  # more than what is left of a block
 """
 
 
@@ -171,14 +171,41 @@ def test_a_file_in_the_place_of_a_session(caller, guard):
     assert decide(caller, "ls", "") == ""
 
 
-def test_a_resident_process_without_a_file_to_open(caller):
-    if not caller.resident:
-        pytest.skip("another process has files to open")
-    pid = caller.serve()["pid"]
-    decide(caller, "ls", "")
-    used = max(int(name) for name in os.listdir(f"/proc/{pid}/fd"))
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 1, used + 1))
+@pytest.mark.parametrize("left", [0, 1, 2, 3])
+@pytest.mark.parametrize("young", [False, True])
+def test_a_resident_process_without_files_to_open(home, left, young):
+    """Some are left beside the connection itself: for what it has not loaded yet, for its configuration, for states."""
+    home.hook(HOOK)
+    home.hook(home.GUARD, name="other")
+    home.configure(plugins={"self-protection": False})
+    (home.project / "hookturn.yaml").unlink()
+    pid = home.serve()["pid"]
+    decide(home, "ls", "")
+    if not young:  # else it looks at its configuration anew
+        time.sleep(0.1)
+        decide(home, "ls", "")
+    fds = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = [fd for fd in range(256) if fd not in fds][left + 1]
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
     for session in ("s1", "new", "s1"):
-        decide(caller, "rm -rf /", "deny", session_id=session)
-        decide(caller, "ls", "", session_id=session)
-    assert Path(f"/proc/{pid}").exists() or caller.running()
+        decide(home, "rm -rf /", "deny", session_id=session)
+        decide(home, "ls", "", session_id=session)
+    assert home.running() == [pid]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    for session in ("s1", "new"):
+        decide(home, "ls", "", session_id=session)
+        assert decide(home, "rm -rf /", "deny", session_id=session) == ""
+    intact(home)
+
+
+def test_ordinary_hooks_are_asked_over_http(caller, small):
+    if not caller.resident:
+        pytest.skip("HTTP is the resident process's")
+    web, home = caller.http(), caller
+    fill(small)
+    status, body = web.post(home.payload("rm -rf /"))
+    assert (status, home.decision(json.loads(body))) == (200, "deny")
+    status, body = web.post(home.payload("rm -rf /", session_id="new"))
+    assert (status, home.decision(json.loads(body))) == (200, "deny")
+    assert home.decision(json.loads(web.post(home.payload("ls"))[1] or b"{}")) == ""

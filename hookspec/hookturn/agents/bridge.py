@@ -520,9 +520,12 @@ class _Call:
 
     def by_policy(self, cause: str) -> BridgeAnswer:
         """Return a refusal when something here fails closed, else an answer without opinion."""
-        from ..redact import redact
+        try:
+            from ..redact import redact
 
-        cause = redact(cause)
+            cause = redact(cause)
+        except (ImportError, OSError):  # no more files can be opened, say
+            cause = "something failed, and its text cannot be rid of secrets"
         self.notes.append(f"{cause} ({self.agent} {self.row.event[:100]})")
         hooks = self.hooks
         assert hooks is not None
