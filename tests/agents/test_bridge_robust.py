@@ -790,3 +790,52 @@ def test_the_list_of_open_sessions_is_bounded(tmp_path, monkeypatch):
         caller({**PAYLOADS["SessionStart"], "session_id": f"s{number}"})
     (path,) = (tmp_path / "state/open").glob("*.json")
     assert sorted(json.loads(path.read_text())) == ["s3", "s4", "s5"]
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_a_call_whose_begin_was_forgotten_is_decided_anew(tmp_path, monkeypatch, here):
+    """On a full disk: a parallel call of this process ends when another process could store something."""
+    caller = Caller(tmp_path)
+    caller(PRE)
+    first = threading.Event()
+
+    def hook(event):
+        if event.call_id == "parallel" and not first.is_set():
+            first.set()
+            with monkeypatch.context() as room:
+                room.setattr(journal, "write_all", real)
+                Caller(tmp_path)({**PRE, "tool_use_id": "elsewhere"})  # with an engine of its own
+            caller({**PRE, "tool_use_id": "here"}, engine_for=lambda place: engine)
+        return Deny("no") if event.call_id == "parallel" else None
+
+    asked = plugin(answer=hook)
+    caller.plugins = [("p", asked)]
+    engine = caller.engine(None)
+    real = journal.write_all
+
+    def full(fd, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal, "write_all", full)
+    answer = caller({**PRE, "tool_use_id": "parallel"}, here=here, engine_for=lambda place: engine)
+    assert denies(answer)
+    assert [event.call_id for event in asked.seen] == ["parallel", "here", "parallel"]
+
+
+def test_what_failed_closed_is_strict_where_it_cannot_be_looked_up(closed):
+    (path,) = closed.memory.glob("*.json")
+    path.unlink()
+    path.mkdir()
+    assert denies(closed(PRE, engine_for=broken))
+
+
+def test_a_policy_needs_no_file(closed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hookturn.redact", None)  # it cannot be imported any more
+    secret = "AKIA" + "Z" * 16
+
+    def engine_for(place):
+        raise OSError(secret)
+
+    answer = closed(PRE, engine_for=engine_for)
+    assert denies(answer)
+    assert secret not in answer.stdout.decode() + answer.stderr

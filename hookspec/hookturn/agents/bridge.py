@@ -304,6 +304,8 @@ class _Call:
         self.payload: dict[str, Any] | None = None
         self.engine: Engine | None = None
         self.known = False  # whether the event's name is known
+        self._asked: tuple[Any, int, Callable[[Place], Engine], float, int] | None = None
+        self._repeated = False
         try:
             self.hooks = hooks_of(agent)
         except UnknownAgent as error:
@@ -431,6 +433,11 @@ class _Call:
 
         if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
             raise error
+        if self._asked is not None:
+            values, drops, engine_for, until, pid = self._asked
+            self._asked, self._repeated = None, True
+            if values.drops != drops:  # a parallel call forgot what this one had begun: see ``Journal``
+                return self.run(engine_for, until, pid)
         return self.by_policy(_cause(error))
 
     def _ended(self, course: Course, end: Callable[[], Said]) -> BridgeAnswer:
@@ -479,6 +486,7 @@ class _Call:
             if values.unread is not None and self._refuses_unread():
                 self.unreadable = values.trouble
                 return None
+        self._asked = None if self._repeated else (values, values.drops, engine_for, until, pid)
         return course
 
     def _strange(self, hooks: AgentHooks) -> str:

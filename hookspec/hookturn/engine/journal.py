@@ -83,6 +83,7 @@ class Journal:
     Attributes:
         heeded: whether its user looks at ``unread`` and tells of ``trouble`` himself: what cannot be read is then
             as if it were empty, until it can be read.
+        drops: how often something was forgotten that could not be stored, since others had stored something.
         unread: why it could not be read at the last transaction, or None.
         trouble: what to tell of a state that could not be stored, or "".
     """
@@ -108,6 +109,7 @@ class Journal:
         self._unsaved = False  # whether ``_data`` holds what the file lacks
         self._before = ""  # what to go back to where that is not in the file
         self.heeded = False
+        self.drops = 0
         self.unread: OSError | None = None
         self.trouble = ""
 
@@ -323,6 +325,7 @@ class Journal:
     def _drop(self) -> None:
         """Forget what could not be stored."""
         self._unsaved = False
+        self.drops += 1
         self._close_file()
 
     def _read(self, size: int) -> None:
@@ -426,7 +429,8 @@ class Journal:
     def _store(self) -> None:
         """Append what has changed, in one line."""
         if self._unsaved:
-            self._append(_sealed(f'{{"all":{_encode(self._data)}}}'.encode()))
+            if self._end <= self._rewrite or not self._rewritten():
+                self._append(_sealed(f'{{"all":{_encode(self._data)}}}'.encode()))
             self._small, self._unsaved = None, False
             return
         text = ""
