@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import queue
@@ -18,9 +19,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from claude_answers import check
 
-from hookturn import Allow, Block, Deny, Engine, Rewrite, hookimpl
-from hookturn.agents import bridge, memory, open_sessions
+from hookturn import Allow, Block, Deny, Engine, Inject, Rewrite, hookimpl
+from hookturn.agents import bridge, kin, memory, open_sessions
 from hookturn.agents.claude_code import hooks as claude
+from hookturn.agents.moments import Moment
+from hookturn.engine import journal
 from hookturn.engine.session import SteppedSession
 
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
@@ -327,7 +330,9 @@ def test_where_no_state_can_be_kept_hooks_are_asked_all_the_same(tmp_path, here)
     answer = Caller(tmp_path, asked)(PRE, here=here)
     assert answer.stdout == b""
     assert len(asked.seen) == 1
-    assert "could not be stored: Not a directory" in answer.stderr
+    assert "cannot be stored" in answer.stderr
+    assert f"{tmp_path / 'state'}" in answer.stderr
+    assert "Not a directory" in answer.stderr
 
 
 def test_where_no_state_can_be_kept_a_process_knows_what_it_did(tmp_path):
@@ -342,10 +347,106 @@ def test_where_no_state_can_be_kept_a_process_knows_what_it_did(tmp_path):
     assert b"closed" in caller(prompt).stdout
 
 
-def test_a_state_folder_on_a_disk_that_is_not_there_is_answered_by_policy(tmp_path):
-    (tmp_path / "state").symlink_to(tmp_path / "disk" / "state")
-    assert Caller(tmp_path, plugin(answer=Allow("x")))(PRE).stdout == b""
-    assert denies(Caller(tmp_path, plugin(guard=True))(PRE))
+@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize("unreadable", ["disk", "file", "link", "fifo", "foreign"])
+def test_where_the_state_cannot_be_read_it_may_hold_a_refusal(tmp_path, unreadable, here):
+    """So what fails closed refuses, and nothing is allowed that the agent would ask its user for."""
+    if os.name == "nt":
+        pytest.skip("neither FIFOs nor owners here")
+
+    def ask(*plugins, **more):
+        return Caller(tmp_path, *plugins)({**PRE, "tool_use_id": os.urandom(4).hex()}, here=here, **more)
+
+    ask(plugin())
+    (path,) = (tmp_path / "state/runs").rglob("session.jsonl")
+    kept = path.rename(tmp_path / "kept")
+    if unreadable == "disk":
+        (tmp_path / "state").rename(tmp_path / "aside")
+        (tmp_path / "state").symlink_to(tmp_path / "disk" / "state")
+    elif unreadable == "file":
+        path.mkdir()
+    elif unreadable == "link":
+        path.symlink_to(kept)
+    elif unreadable == "fifo":
+        os.mkfifo(path)
+    elif os.geteuid() == 0:
+        os.chown(path.parent, 1234, -1)
+    else:
+        pytest.skip("only root gives files away")
+    asked = plugin(answer=Deny("no"))
+    answer = ask(asked)
+    assert denies(answer)
+    assert len(asked.seen) == 1
+    assert answer.stderr.count("what is known of this session cannot be read") == 1
+    assert str(tmp_path / "state") in answer.stderr
+    assert "HOOKTURN_STATE_DIR" in answer.stderr
+    assert ask(plugin(answer=Allow("x"))).stdout == b""
+    assert b"prefix" in ask(plugin(answer=Rewrite(args={"command": "prefix"}))).stdout
+    strict = plugin(guard=True)
+    answer = ask(strict)
+    assert denies(answer)
+    assert not strict.seen
+    assert answer.stderr.count("\n") == 1
+    caller = Caller(tmp_path, plugin("post_tool_execution", answer=Inject("a word")))
+    assert b"a word" in caller(PAYLOADS["PostToolUse"], here=here).stdout
+    caller = Caller(tmp_path, plugin("post_turn", guard=True), plugin("pre_turn", guard=True))
+    assert caller(PAYLOADS["Stop"], here=here).exit_code == 0
+
+
+def test_what_can_be_read_again_counts_in_a_process_that_could_not(tmp_path):
+    caller = Caller(tmp_path, plugin("on_session_start", answer=Block("closed")))
+    start, prompt = PAYLOADS["SessionStart"], PAYLOADS["UserPromptSubmit"]
+    prompt = {**prompt, "session_id": start["session_id"]}
+    caller(start)
+    (path,) = (tmp_path / "state/runs").rglob("session.jsonl")
+    caller.plugins = [("guard", plugin("on_user_prompt_submit", guard=True))]
+    engine = caller.engine(None)
+    kept = path.rename(tmp_path / "kept")
+    path.mkdir()
+    for _ in range(2):
+        assert b"fails closed" in caller(prompt, engine_for=lambda place: engine).stdout
+    path.rmdir()
+    kept.rename(path)
+    for _ in range(2):
+        answer = caller(prompt, engine_for=lambda place: engine)
+        assert b"closed" in answer.stdout
+        assert b"fails closed" not in answer.stdout
+        assert answer.stderr == ""
+
+
+def test_a_state_that_can_be_read_only_is_known_and_stored_again_later(tmp_path, monkeypatch):
+    caller = Caller(tmp_path, plugin("on_session_start", answer=Block("closed")))
+    start = PAYLOADS["SessionStart"]
+    prompt = {**PAYLOADS["UserPromptSubmit"], "session_id": start["session_id"]}
+    caller(start)
+    caller.plugins = [("guard", plugin("on_user_prompt_submit", guard=True))]
+    engine = caller.engine(None)
+    real = journal.open_private
+
+    def read_only(path, flags=os.O_RDONLY, **more):
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, **more)
+
+    with monkeypatch.context() as folder:
+        folder.setattr(journal, "open_private", read_only)
+        answer = caller(prompt, engine_for=lambda place: engine)
+        assert b"closed" in answer.stdout
+        assert b"fails closed" not in answer.stdout
+        assert "session.lock: Read-only file system" in answer.stderr
+    for _ in range(2):
+        answer = caller(prompt, engine_for=lambda place: engine)
+        assert b"closed" in answer.stdout
+        assert answer.stderr == ""
+    (path,) = (tmp_path / "state/runs").rglob("session.jsonl")
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_sub_agents_are_asked_about_where_their_origin_cannot_be_noted(tmp_path):
+    (tmp_path / "state").write_text("a file in its place")
+    engine = Caller(tmp_path).engine(None)
+    moment = Moment(session_id="s2", parent_id="s1", agent_id="s2")
+    assert kin.placed(engine, "opencode", moment).session_id == "s1"
 
 
 def test_a_memory_folder_that_cannot_be_written_changes_no_answer(tmp_path):
@@ -691,3 +792,52 @@ def test_the_list_of_open_sessions_is_bounded(tmp_path, monkeypatch):
         caller({**PAYLOADS["SessionStart"], "session_id": f"s{number}"})
     (path,) = (tmp_path / "state/open").glob("*.json")
     assert sorted(json.loads(path.read_text())) == ["s3", "s4", "s5"]
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_a_call_whose_begin_was_forgotten_is_decided_anew(tmp_path, monkeypatch, here):
+    """On a full disk: a parallel call of this process ends when another process could store something."""
+    caller = Caller(tmp_path)
+    caller(PRE)
+    first = threading.Event()
+
+    def hook(event):
+        if event.call_id == "parallel" and not first.is_set():
+            first.set()
+            with monkeypatch.context() as room:
+                room.setattr(journal, "write_all", real)
+                Caller(tmp_path)({**PRE, "tool_use_id": "elsewhere"})  # with an engine of its own
+            caller({**PRE, "tool_use_id": "here"}, engine_for=lambda place: engine)
+        return Deny("no") if event.call_id == "parallel" else None
+
+    asked = plugin(answer=hook)
+    caller.plugins = [("p", asked)]
+    engine = caller.engine(None)
+    real = journal.write_all
+
+    def full(fd, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal, "write_all", full)
+    answer = caller({**PRE, "tool_use_id": "parallel"}, here=here, engine_for=lambda place: engine)
+    assert denies(answer)
+    assert [event.call_id for event in asked.seen] == ["parallel", "here", "parallel"]
+
+
+def test_what_failed_closed_is_strict_where_it_cannot_be_looked_up(closed):
+    (path,) = closed.memory.glob("*.json")
+    path.unlink()
+    path.mkdir()
+    assert denies(closed(PRE, engine_for=broken))
+
+
+def test_a_policy_needs_no_file(closed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hookturn.redact", None)  # it cannot be imported any more
+    secret = "AKIA" + "Z" * 16
+
+    def engine_for(place):
+        raise OSError(secret)
+
+    answer = closed(PRE, engine_for=engine_for)
+    assert denies(answer)
+    assert secret not in answer.stdout.decode() + answer.stderr

@@ -235,6 +235,36 @@ def test_a_reply_that_is_begun_again_is_the_same(make, seen):
     assert len(seen.of("post_tool_execution")) == 1
 
 
+def test_a_call_that_failed_before_its_decision_is_decided_anew(make, seen):
+    """Whatever was wrong with the first process, its failure is no permission."""
+    make().attach("s").turn().begin()
+
+    class Gone(BaseException):
+        pass
+
+    class Fails:
+        @hookimpl
+        def pre_tool_execution(self):
+            raise Gone
+
+    with pytest.raises(Gone):
+        make(Fails()).attach("s").open_turn().begin_tool("c1", "bash", {})
+    call = make(says("pre_tool_execution", Deny("no"))).attach("s").open_turn().begin_tool("c1", "bash", {})
+    assert (call.go, call.denied_by) == (False, "Says")
+    call = make().attach("s").open_turn().begin_tool("c1", "bash", {})
+    assert (call.go, call.denied_by) == (False, "Says")
+    with pytest.raises(Gone):
+        make(Fails()).attach("s").open_turn().begin_tool("c2", "bash", {})
+    assert make().attach("s").open_turn().begin_tool("c2", "bash", {}).go
+    assert make().attach("s").open_turn().end_tool("c2", result="done").status == "ok"
+    assert [(event.call_id, event.status) for event in seen.of("post_tool_execution")] == [
+        ("c1", "cancelled"),
+        ("c1", "denied"),
+        ("c2", "cancelled"),
+        ("c2", "ok"),
+    ]
+
+
 def test_a_call_that_was_never_decided_is_decided_by_the_next_process(make, seen):
     """The first process was killed while its hooks were thinking."""
     make().attach("s").turn().begin()

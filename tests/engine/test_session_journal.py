@@ -184,6 +184,72 @@ def test_what_cannot_be_read_is_no_empty_state(tmp_path, monkeypatch):
             use()
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("abcr"), st.booleans()), max_size=25), st.booleans())
+def test_who_heeds_keeps_what_he_did_until_he_asks_what_others_did(tmp_path_factory, course, apart):
+    """A disk that is full now and then; ``a`` and ``b`` change, ``c`` is a heeding one, ``r`` its end of a call."""
+    folder = tmp_path_factory.mktemp("heeded")
+    real = journal.write_all
+    full = False
+
+    def write_all(fd, data):
+        if full:
+            os.write(fd, data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(fd, data)
+
+    journal.write_all = write_all
+    try:
+        one, other = opened(folder), opened(folder)
+        one.heeded = other.heeded = True
+        mine = {}
+        for number, (full, who, idle) in enumerate(course):
+            if who in "ac":
+                one.set(who, number)
+                mine[who] = number
+            elif who == "b":
+                other.set(who, number)
+                other.retry()
+            else:
+                stored = one.retry()
+                assert stored or full or one.drops
+                mine = {}
+            if idle and apart:
+                one.idle()
+                other.idle()
+            known = whole(one)
+            assert {key: known[key] for key in mine} == mine
+        full = False
+        one.retry()
+        other.retry()
+        assert whole(one) == whole(other) == whole(opened(folder))
+        assert one.trouble == other.trouble == ""
+        one.close()
+        other.close()
+    finally:
+        journal.write_all = real
+
+
+def test_what_is_heeded_is_told_by_nobody_else(tmp_path, hook_log):
+    (tmp_path / "runs").write_text("a file in its place")
+    for heeded in (True, False):
+        one = opened(tmp_path)
+        one.heeded = heeded
+        one.set("turn", 1)
+        one.set("turn", 2)
+        assert str(tmp_path / "runs") in one.trouble
+        assert len(hook_log) == (not heeded)
+    assert "make room" in hook_log[0]["message"]
+
+
+def test_a_log_that_cannot_be_loaded_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "loguru", None)
+    (tmp_path / "runs").write_text("a file in its place")
+    one = opened(tmp_path)
+    one.set("turn", 1)
+    assert one.get("turn") == 1
+
+
 def test_a_line_without_its_end_never_happened(tmp_path):
     one = opened(tmp_path)
     begin(one)

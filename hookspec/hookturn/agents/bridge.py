@@ -281,7 +281,7 @@ class _Call:
     Attributes:
         hooks: the translator, or None for an unknown agent.
         answer: the answer, where it is clear from the start.
-        unreadable: why the payload cannot be read, or "".
+        unreadable: why the payload, or what is known of the session, cannot be read; or "".
         row: the event's row.
         said: diagnostics.
     """
@@ -304,6 +304,8 @@ class _Call:
         self.payload: dict[str, Any] | None = None
         self.engine: Engine | None = None
         self.known = False  # whether the event's name is known
+        self._asked: tuple[Any, int, Callable[[Place], Engine], float, int] | None = None
+        self._repeated = False
         try:
             self.hooks = hooks_of(agent)
         except UnknownAgent as error:
@@ -431,6 +433,11 @@ class _Call:
 
         if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
             raise error
+        if self._asked is not None:
+            values, drops, engine_for, until, pid = self._asked
+            self._asked, self._repeated = None, True
+            if values.drops != drops:  # a parallel call forgot what this one had begun: see ``Journal``
+                return self.run(engine_for, until, pid)
         return self.by_policy(_cause(error))
 
     def _ended(self, course: Course, end: Callable[[], Said]) -> BridgeAnswer:
@@ -440,7 +447,7 @@ class _Call:
             return self._failed(error)
 
     def _course(self, engine_for: Callable[[Place], Engine], until: float, pid: int) -> Course | None:
-        """Return what is to be done; None for a payload that cannot be read."""
+        """Return what is to be done; None for what is ``unreadable``."""
         hooks, payload = self.hooks, self.payload
         if self.unreadable:
             if self.row.decides or not self.known:
@@ -473,6 +480,13 @@ class _Call:
                 lambda text: engine.inject(course.session.id, text),
             ),
         )
+        values = course.session.values()
+        if values.trouble:  # at an earlier call, or just now
+            values.retry()
+            if values.unread is not None and self._refuses_unread():
+                self.unreadable = values.trouble
+                return None
+        self._asked = None if self._repeated else (values, values.drops, engine_for, until, pid)
         return course
 
     def _strange(self, hooks: AgentHooks) -> str:
@@ -483,31 +497,57 @@ class _Call:
             f"it, and on_event hooks see it as {self.row.type!r}"
         )
 
+    def _refuses_unread(self) -> bool:
+        """Whether something here fails closed where what is known of the session cannot be read: it may be a refusal."""
+        return self.row.decides and bool(self._closed())
+
     def _written(self, course: Course, said: Said) -> BridgeAnswer:
         assert self.hooks is not None
+        values = course.session.values()
+        if values.trouble:
+            self._troubled(values, said)
+            if self.unreadable:
+                return self.by_policy(self.unreadable)
         written = self.hooks.write(self.row, course.moment, said, self.environ)
         self.notes += said.lost
-        trouble = course.session.values().trouble
-        if trouble:
-            self.notes.append(f"what this call did to its session could not be stored: {trouble}")
         return self._finished(written)
+
+    def _troubled(self, values: Any, said: Said) -> None:
+        """Heed that the session's state could not be read or stored, perhaps since an earlier call."""
+        trouble, unread = values.trouble, values.unread
+        stored = values.retry()
+        if unread is not None:
+            if self._refuses_unread():
+                self.unreadable = trouble
+                return
+            if said.decision == "allow":
+                said.decision, said.reason = None, ""
+        if not stored:
+            self.notes.append(trouble)
+            self._complain(trouble)
 
     def by_policy(self, cause: str) -> BridgeAnswer:
         """Return a refusal when something here fails closed, else an answer without opinion."""
-        from ..redact import redact
+        try:
+            from ..redact import redact
 
-        cause = redact(cause)
+            cause = redact(cause)
+        except (ImportError, OSError):  # no more files can be opened, say
+            cause = "something failed, and its text cannot be rid of secrets"
         self.notes.append(f"{cause} ({self.agent} {self.row.event[:100]})")
         hooks = self.hooks
         assert hooks is not None
-        if self.memory is not None:
-            complain(self.memory, self.place, self.row.event, cause)
+        self._complain(cause)
         if not self.known or self.row.decides:
             who = self._closed()
             if who:
                 reason = f"hookturn could not ask its hooks ({cause}), and {who} fails closed"
                 return self._finished(hooks.refusal(self.row if self.known else None, reason))
         return self._finished(BridgeAnswer(stdout=hooks.NOTHING))
+
+    def _complain(self, cause: str) -> None:
+        if self.memory is not None:
+            complain(self.memory, self.place, self.row.event, cause)
 
     def _closed(self) -> str:
         timings = self.row.timings if self.known else DECIDING

@@ -143,9 +143,16 @@ def remember(memory: str | PathLike[str], place: Place, event: str, engine: Engi
 
 
 def remembered(memory: str | PathLike[str], place: Place, timings: Iterable[str]) -> str:
-    """Return who failed closed at some timings when the project's engine was last made, or ""."""
+    """Return who failed closed at some timings when the project's engine was last made, or "".
+
+    Where that is known, and cannot be read, something may have.
+    """
+    path = _file(memory, place.project or place.cwd)
+    content = _content(path)
+    if content is None and os.path.exists(path):
+        return "what cannot be read now"
     try:
-        closed = loads(_content(_file(memory, place.project or place.cwd)) or b"{}")
+        closed = loads(content or b"{}")
     except ValueError:
         return ""
     return _first(closed, timings) if isinstance(closed, dict) else ""

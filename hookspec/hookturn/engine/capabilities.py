@@ -179,6 +179,8 @@ def logger(name: str) -> Any:
     """Return a loguru logger bound to ``hook:<name>``; loguru takes 80 ms, so it is imported at first use."""
     if name in _unlogged:
         return _Nowhere()
-    import loguru
-
+    try:
+        import loguru
+    except (ImportError, OSError):  # no more files can be opened, say: what is decided matters more
+        return _Nowhere()
     return loguru.logger.bind(hook=f"hook:{name}")

@@ -41,6 +41,8 @@ def apply(data: Mapping[str, Any], change: Any) -> None:
     if kind == "open":
         call_id, fields = rest
         turn["open"].setdefault(call_id, {}).update(fields)
+        if "begun" in fields:
+            turn["closed"].pop(call_id, None)  # it was cancelled before it was decided, and begins again
     elif kind == "close":
         call_id, row = rest
         turn["open"].pop(call_id, None)

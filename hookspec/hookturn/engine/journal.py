@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from errno import EROFS, ESTALE
+from errno import ESTALE
 from threading import Lock, RLock
 from time import time
 
@@ -29,6 +29,8 @@ REWRITE = 32_768
 MOST_OPEN = 48
 """Files that stay open, each with its lock; those used longest ago are closed, and opened again when needed."""
 
+_TO_CHANGE = os.O_RDWR | os.O_APPEND
+
 FRESH = 3600.0
 """Seconds after which a change that changes nothing still counts as a sign of life in the file's time."""
 
@@ -36,6 +38,10 @@ FRESH = 3600.0
 def _encode(value: Any) -> str:
     return dumps(value, allow_nan=False, compact=True)
 
+
+_UNREAD = "what is known of this session cannot be read"
+_UNSTORED = "what becomes of this session cannot be stored, and is known to this process only"
+_REMEDY = "make room there, let it be read and written, or set HOOKTURN_STATE_DIR to another folder"
 
 _SUM = b',"sum":"'
 _SUM_SIZE = len(_SUM) + 8 + 2
@@ -65,12 +71,21 @@ class Journal:
     was never finished and does not count. Values are not copied: nobody keeps or changes what he read or stored.
 
     Where the file cannot be made or written (a full disk, say), transactions go on in this process's memory, and are
-    stored as soon as that can be done and nobody else has written meanwhile: without it no hook would be asked.
-    Where it cannot be read, they fail: what it holds may be a refusal.
+    stored as soon as that can be done: without it no hook would be asked. What
+    others store meanwhile takes its place; where it is heeded at the next ``retry`` only, for whoever is in the middle of
+    a call needs what he did to be there.
+    Where the file cannot be read, transactions fail, for what it holds may be a refusal; unless their user heeds that.
 
     Parameters:
         path: the file; its folder is made when needed.
         base: the folder below which no symbolic link is followed.
+
+    Attributes:
+        heeded: whether its user looks at ``unread`` and tells of ``trouble`` himself: what cannot be read is then
+            as if it were empty, until it can be read.
+        drops: how often something was forgotten that could not be stored, since others had stored something.
+        unread: why it could not be read at the last transaction, or None.
+        trouble: what to tell of a state that could not be stored, or "".
     """
 
     def __init__(self, path: str | PathLike[str], base: str | PathLike[str]) -> None:
@@ -82,6 +97,7 @@ class Journal:
         self._pid = 0  # a forked child must not share its parent's openings
         self._fd = self._lock_fd = -1
         self._id: tuple[int, int] | None = None  # of the file that ``_fd`` is
+        self._writable = True  # whether ``_fd`` is one to write, too
         self._locked = False  # whether the lock is known to be the one beside the file that ``_fd`` is
         self._end = 0  # bytes of it that ``_data`` holds
         self._data: dict[str, Any] = {}
@@ -92,20 +108,29 @@ class Journal:
         self._alone = False  # the transaction is one in memory, without the lock
         self._unsaved = False  # whether ``_data`` holds what the file lacks
         self._before = ""  # what to go back to where that is not in the file
-        self.trouble = ""  # why what is known is not in the file
+        self.heeded = False
+        self.drops = 0
+        self.unread: OSError | None = None
+        self.trouble = ""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of ``key``, or ``default``."""
         with self._threads:
             if self._depth == 0:
-                self._follow()
+                try:
+                    self._follow()
+                except OSError as error:
+                    self._go_blind(error)
             return self._data.get(key, default)
 
     def look(self) -> Mapping[str, Any]:
         """Return all values as they are now, to be read at once."""
         with self._threads:
             if self._depth == 0:
-                self._follow()
+                try:
+                    self._follow()
+                except OSError as error:
+                    self._go_blind(error)
             return self._data
 
     @property
@@ -126,6 +151,23 @@ class Journal:
         """Forget ``key``, if it is there."""
         with self as data:
             data.pop(key, None)
+
+    def retry(self) -> bool:
+        """Store what only memory knows, or forget it where others stored something meanwhile.
+
+        Returns:
+            whether all of it is stored.
+        """
+        with self._threads:
+            try:
+                lost = self._unsaved and self._overtaken() is None
+            except OSError:  # nobody can tell now
+                lost = False
+            if lost:
+                self._drop()
+            self._enter(False)
+            self._leave(True)
+            return not lost and not self.trouble
 
     def change(self, change: list[Any]) -> None:
         """Change a turn's history (see ``history.apply``), inside a ``with``."""
@@ -193,29 +235,35 @@ class Journal:
     # -- without the file -----------------------------------------------------------------------
 
     def _go_on_without(self, error: OSError) -> None:
-        """Begin a transaction in memory, since the file cannot be had; raises ``error`` unless all it holds is known."""
-        if isinstance(error, UnsafePathError):
-            raise error
+        """Begin a transaction in memory, since the file cannot be had."""
         try:
-            size = self._follow()
+            known = self._follow() >= 0 or not _elsewhere(self.path)
         except OSError:
-            raise error from None
-        if size < 0 and _elsewhere(self.path):
-            raise error
+            known = False
+        if not known or isinstance(error, UnsafePathError):
+            self._go_blind(error)
         self._alone = True
+        self._tell(error)
+
+    def _go_blind(self, error: OSError) -> None:
+        """Go on without what the file may hold; raises ``error`` unless that is heeded."""
+        if not self.heeded:
+            raise error
+        self.unread = error
         self._tell(error)
 
     def _keep(self) -> None:
         """Store what has changed, or keep it in memory until that can be done."""
         if self._alone:
-            self._unsaved = self._unsaved or self._touched or bool(self._changes)
+            if self._touched or self._changes:
+                self._unsaved, self._locked = True, False
             return
         try:
             self._store()
-            self.trouble = ""
+            self.trouble, self.unread = "", None
         except OSError as error:
             self._tell(error)
-            self._unsaved = True
+            self._unsaved, self._locked = True, False
 
     def _go_back(self) -> None:
         if self._before:
@@ -224,16 +272,13 @@ class Journal:
             self._forget()
 
     def _tell(self, error: OSError) -> None:
-        if not self.trouble:
+        what = _UNREAD if self.unread is not None else _UNSTORED
+        new = not self.trouble
+        self.trouble = f"{what} ({error.filename or self.path}: {error.strerror or error}): {_REMEDY}"
+        if new and not self.heeded:
             from .capabilities import logger
 
-            logger("hookturn").warning(
-                "the state of a session cannot be kept ({}: {}): hooks are asked all the same, and know of it what this "
-                "process does. Make room, or let the folder be written.",
-                self.path,
-                error.strerror or error,
-            )
-        self.trouble = error.strerror or str(error)
+            logger("hookturn").warning("{}", self.trouble)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -252,21 +297,36 @@ class Journal:
         try:
             found = os.stat(self.path)  # not of the opened file: on a network, a replaced one looks as before
         except (FileNotFoundError, NotADirectoryError):
-            if self._id is not None or not self._unsaved:
-                self._close_file()
+            self._close_file()
             return -1
         if (found.st_dev, found.st_ino) != self._id or self._pid != os.getpid():
-            self._close_file()
+            if self._unsaved:
+                return self._adrift(found.st_size)
             try:
-                self._open(0)
+                fd = self._opened(0)  # first: where it cannot be read, what was known still is
             except FileNotFoundError:
+                self._close_file()
                 return -1
-            found = os.fstat(self._fd)
+            self._close_file()
+            found = self._use(fd)
         if found.st_size != self._end:
-            if self._unsaved:  # what others stored counts
-                self._forget()
+            if self._unsaved:
+                return self._adrift(found.st_size)
             self._read(found.st_size)
         return found.st_size
+
+    def _adrift(self, size: int) -> int:
+        """Follow a file of ``size`` bytes that is not as it was when the last change could not be stored."""
+        if self.heeded or self._overtaken() is not None:
+            return size
+        self._drop()
+        return self._follow()
+
+    def _drop(self) -> None:
+        """Forget what could not be stored."""
+        self._unsaved = False
+        self.drops += 1
+        self._close_file()
 
     def _read(self, size: int) -> None:
         if size < self._end:  # somebody cut it
@@ -332,17 +392,45 @@ class Journal:
         if not self._locked:  # the file was opened since: its folder goes with lock and file, under the lock
             if not os.fstat(self._lock_fd).st_nlink:
                 return False
+            if self._unsaved or not self._writable:
+                size = self._open_again()
             self._locked = True
         if self._fd < 0:  # not there, or damaged
-            self._open(os.O_CREAT)
+            self._use(self._opened(os.O_CREAT))
         elif size > self._end:
             os.ftruncate(self._fd, self._end)  # who wrote there was killed
         return True
 
+    def _open_again(self) -> int:
+        """Open the file to write what it lacks; returns its size in bytes."""
+        end = self._overtaken() if self._unsaved else self._end
+        if end is None:
+            raise OSError(ESTALE, "others stored something meanwhile", self.path)
+        fd = open_private(self.path, _TO_CHANGE | os.O_CREAT, base=self._base)
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._writable, self._end = True, end
+        return self._use(fd).st_size
+
+    def _overtaken(self) -> int | None:
+        """Return how much of the file, in bytes, memory knows; None when somebody else stored something since."""
+        try:
+            fd = open_private(self.path, base=self._base)
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        with open(fd, "rb") as file:
+            found = os.fstat(fd)
+            known = (
+                self._end if (found.st_dev, found.st_ino) == self._id and found.st_size >= self._end else 0
+            )
+            file.seek(known)
+            return None if b"\n" in file.read() else known
+
     def _store(self) -> None:
         """Append what has changed, in one line."""
         if self._unsaved:
-            self._append(_sealed(f'{{"all":{_encode(self._data)}}}'.encode()))
+            if self._end <= self._rewrite or not self._rewritten():
+                self._append(_sealed(f'{{"all":{_encode(self._data)}}}'.encode()))
             self._small, self._unsaved = None, False
             return
         text = ""
@@ -385,30 +473,40 @@ class Journal:
             self._rewrite = 2 * self._end
             return False
         self._close_file()
-        self._open(0)
+        self._use(self._opened(0))
         self._data, self._end = data, len(line)
         return True
 
     # -- the opened file ------------------------------------------------------------------------
 
-    def _open(self, flags: int) -> None:
+    def _opened(self, flags: int) -> int:
+        """Open the file for ``_use``: to be read only where it cannot be written, to know what it holds."""
         try:
-            self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND | flags, base=self._base)
+            fd = open_private(self.path, _TO_CHANGE | flags, base=self._base)
+            self._writable = True
         except OSError as error:
-            if flags or error.errno != EROFS:
+            if flags or isinstance(error, (FileNotFoundError, UnsafePathError)):
                 raise
-            self._fd = open_private(self.path, base=self._base)  # to know what it holds
-        found = os.fstat(self._fd)
+            fd = open_private(self.path, base=self._base)
+            self._writable = False
+        return fd
+
+    def _use(self, fd: int) -> os.stat_result:
+        self._fd = fd
+        found = os.fstat(fd)
         self._id = found.st_dev, found.st_ino
         self._pid = os.getpid()
         _used(self)
+        return found
 
     def _forget(self) -> None:
-        self._data, self._end, self._small, self._unsaved = {}, 0, None, False
+        self._data, self._end, self._small = {}, 0, None
 
     def _close_file(self) -> None:
-        fd, self._fd, self._id, self._locked = self._fd, -1, None, False
-        self._forget()
+        fd, self._fd, self._locked = self._fd, -1, False
+        if not self._unsaved:
+            self._id = None
+            self._forget()
         if fd >= 0:
             os.close(fd)
 

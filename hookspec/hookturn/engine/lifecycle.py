@@ -462,7 +462,13 @@ class Lifecycle:
         with self.state.histories() as data:
             turn = self._turn_in(data, agent_id)
             opened = turn["open"].get(call_id)
-            if ended(turn, call_id) or (opened is not None and opened.get("decided")):
+            closed = ended(turn, call_id)
+            decided = (
+                opened is not None and opened.get("decided")
+                if closed is None
+                else closed["status"] != "cancelled"
+            )
+            if decided:
                 return self._again(call, turn)
             if opened is None:  # else who began it never came to a decision
                 about = {

@@ -44,6 +44,8 @@ class _Common:
         warnings: texts for the user of the session's own timings.
     """
 
+    _HEEDS = False  # whether its host looks at what its values say of unread and trouble
+
     def __init__(
         self,
         engine: Engine,
@@ -72,6 +74,7 @@ class _Common:
                 engine.stores,
                 self.id,
                 stored=persist or attached,
+                heeded=self._HEEDS,
                 agent=agent if not attached or agent != "main" else "",
                 cwd=os.path.abspath(cwd) if cwd else "" if attached else os.getcwd(),
                 host=host,
@@ -137,7 +140,8 @@ class _Common:
         """Return the session's stored values as a transaction (``with session.values() as data``).
 
         They are the session's own but for one key: ``host``, which a host may fill with JSON values. ``get`` reads
-        without a transaction; ``trouble`` tells why they could not be stored, or is "".
+        without a transaction; ``trouble`` tells of values that could not be stored or read, and ``unread`` is why they
+        could not be read, or None.
         """
         return self._state.change()
 
@@ -795,8 +799,11 @@ class _Given:
 class SteppedSession(AsyncSession):
     """A session whose coroutines need no event loop: ``steps`` turns one into steps that any thread may go on with.
 
-    For callers whose own thread may be left behind with a hook (see ``rides``). Parameters as for ``Session``.
+    For callers whose own thread may be left behind with a hook (see ``rides``), and who look at the ``unread`` and
+    ``trouble`` of its ``values()``. Parameters as for ``Session``.
     """
+
+    _HEEDS = True
 
     def _run(self, steps: Steps[T]) -> Awaitable[T]:
         return _Given(steps)

@@ -29,10 +29,13 @@ class SessionState:
         stores: the engine's stores.
         session_id: the session's id.
         stored: keep it in the state folder, for other processes (needs one).
+        heeded: its host looks at its trouble himself (see ``Journal.heeded``).
         about: what the host told: agent, cwd, host, model, provider, env, transcript_path, tools.
     """
 
-    def __init__(self, stores: Stores, session_id: str, *, stored: bool, **about: Any) -> None:
+    def __init__(
+        self, stores: Stores, session_id: str, *, stored: bool, heeded: bool = False, **about: Any
+    ) -> None:
         self.id = session_id
         self.agent: str = about.get("agent") or "main"
         self.cwd: str = about.get("cwd") or ""
@@ -42,10 +45,10 @@ class SessionState:
         self.tools: Mapping[str, Tool] | None = about.get("tools")
         self.stored = stored and stores.folder is not None
         self._calls = itertools.count(1)
-        self._values: Journal | LiveValues = (
-            stores.values(OWN_AREA, "session", session_id) if self.stored else LiveValues()
-        )
+        self._values: Journal | LiveValues = LiveValues()
         if self.stored:
+            journal = self._values = stores.values(OWN_AREA, "session", session_id)
+            journal.heeded = heeded
             self._restore(about)
 
     def _restore(self, about: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ MOST_STORES = 10_000
 class LiveValues:
     """Values in this process as they are, without copies: for the engine's own use."""
 
-    trouble = ""
+    trouble, unread, drops = "", None, 0
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -52,6 +52,12 @@ def stamp(path: str) -> Stamp:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
+def open_a_file() -> None:
+    """Raise OSError where this process can open no more files: what it has not loaded by now is missing then, and an
+    engine that is made would lack its configuration, and stay."""
+    os.close(os.open(os.devnull, os.O_RDONLY))
+
+
 class Files:
     """Files as they were at some moment.
 
@@ -253,7 +259,9 @@ class Engines:
                 return held
         before = Files(configuration(root))
         seen = Seen(environ)
+        open_a_file()
         assembled = self._make(place, environ=seen)
+        open_a_file()
         after = Files(sorted(parts(assembled.survey, place.environ)))
         held = Held(assembled.engine, root, agent, seen, [before, after])
         held.users = 1

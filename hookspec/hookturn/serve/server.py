@@ -18,7 +18,7 @@ from time import monotonic, sleep, time
 from .. import __version__, platform
 from . import door, start, thin, wire
 from .calls import Calls, Options
-from .engines import Engines, installation
+from .engines import Engines, installation, open_a_file
 from .turns import Gate, Guest, Pace, Turns
 
 TYPE_CHECKING = False
@@ -256,6 +256,10 @@ class Server:
             return True
         if not Options(request.words).known or wire.client_left(connection):
             return True  # the client's own process knows more, or nobody waits
+        try:
+            open_a_file()
+        except OSError:
+            return True  # the client's own process has files to open
         connection.sendall(wire.BEGUN)
         reply = self.calls.command(request, elsewhere)
         if reply is None:
