@@ -39,17 +39,21 @@ print(json.dumps(rule))
 
 DRIVER = """\
 import { readFileSync } from "node:fs"
-const { Hookturn } = await import(process.argv[2])
-const steps = JSON.parse(readFileSync(process.argv[3], "utf8"))
+const steps = JSON.parse(readFileSync(process.argv[2], "utf8"))
 const client = { session: { get: async ({ path }) => ({ data: { parentID: path.id === "ses_old" ? "ses_top" : undefined } }) } }
-const hooks = await Hookturn({ client, directory: process.cwd(), worktree: "/" })
+const load = async (path) => (await import(path)).Hookturn({ client, directory: process.cwd(), worktree: "/" })
+const plugins = []
+for (const path of process.argv.slice(3)) plugins.push(await load(path))
 const results = []
 for (const step of steps) {
   const { input, output } = step
   const first = output && Object.values(output).find((value) => value && typeof value === "object")
   try {
-    if (step.hook === "event") hooks.event({ event: step.event })
-    else await hooks[step.hook](input, output)
+    if (step.load) plugins.push(await load(step.load))
+    for (const hooks of step.load ? [] : plugins) {
+      if (step.hook === "event") hooks.event({ event: step.event })
+      else await hooks[step.hook](input, output)
+    }
     const same = !first || Object.values(output).includes(first)
     results.push({ output, same })
   } catch (error) {
@@ -78,7 +82,7 @@ class Plugin:
         (folder / "driver.mjs").write_text(DRIVER)
         self.stderr = ""
 
-    def run(self, *steps, answers=None, closed=(), command=None, seconds=60):
+    def run(self, *steps, answers=None, closed=(), command=None, seconds=60, loaded=()):
         command = command or [sys.executable, str(self.folder / "fake.py")]
         text = install.plugin(command, list(closed))
         (self.folder / "hookturn.mjs").write_text(
@@ -87,7 +91,7 @@ class Plugin:
         (self.folder / "answers.json").write_text(json.dumps(answers or {}))
         (self.folder / "steps.json").write_text(json.dumps(steps))
         done = subprocess.run(
-            ["node", "driver.mjs", str(self.folder / "hookturn.mjs"), "steps.json"], cwd=self.folder,
+            ["node", "driver.mjs", "steps.json", *map(str, loaded or [self.folder / "hookturn.mjs"])], cwd=self.folder,
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
         self.stderr = done.stderr
@@ -200,6 +204,44 @@ def test_bus_events_come_in_order_and_before_what_follows(plugin):
     assert end["input"] == {"sessionID": "ses_1"}
 
 
+@pytest.mark.parametrize("order", ["the user's first", "the project's first", "two of the project"])
+def test_where_it_is_loaded_twice_hooks_hear_everything_once(plugin, order):
+    """Installed for the user and in the project: the user's counts, since a repository's may call what is not there."""
+    there = install.plugin([sys.executable, str(plugin.folder / "fake.py")], [])
+    elsewhere = install.plugin(["/nowhere/hookturn"], [])
+    users, projects = plugin.folder / "opencode/plugin", plugin.folder / ".opencode/plugin"
+    for folder, text in ((users, there), (projects, there if order.startswith("two") else elsewhere)):
+        folder.mkdir(parents=True)
+        (folder / "hookturn.mjs").write_text(text)
+    own, other = users / "hookturn.mjs", projects / "hookturn.mjs"
+    if order.startswith("two"):
+        shutil.copy(other, projects / "again.mjs")
+        own = projects / "again.mjs"
+    steps = [
+        bus("session.created", info={"id": "ses_1"}),
+        captured("chat.message", sessionID="ses_1"),
+        captured("tool.execute.before", sessionID="ses_1"),
+        {"hook": "dispose"},
+    ]
+    plugin.run(*steps, loaded=[own, other] if order == "the user's first" else [other, own])
+    assert [call["hook"] for call in plugin.seen] == [
+        "event",
+        "chat.message",
+        "tool.execute.before",
+        "dispose",
+    ]
+    assert plugin.stderr == ""
+
+
+def test_where_the_users_is_gone_the_projects_tells(plugin):
+    """opencode lets the project go, the user takes out theirs, and the project is opened again."""
+    folder = plugin.folder / ".opencode/plugin"
+    folder.mkdir(parents=True)
+    (folder / "hookturn.mjs").write_text(install.plugin([sys.executable, str(plugin.folder / "fake.py")], []))
+    plugin.run({"hook": "dispose"}, {"load": str(folder / "hookturn.mjs")}, captured("tool.execute.before"))
+    assert [call["hook"] for call in plugin.seen] == ["tool.execute.before"]
+
+
 FAILURES = {
     "no program": {"command": ["/nowhere/hookturn"]},
     "no JSON": {"answers": {"tool.execute.before": {"raw": "Traceback"}}},
@@ -229,6 +271,7 @@ def test_types(tmp_path):
     modules = opencode_types()
     compiler = modules / "typescript/bin/tsc"
     os.symlink(modules, tmp_path / "node_modules")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
     text = install.plugin(["python", "-m", "hookturn", "bridge", "opencode"], ["tool.execute.before"])
     options = [
         "--noEmit", "--allowJs", "--checkJs", "--strict", "--noUnusedLocals", "--skipLibCheck", "--target", "esnext",

@@ -214,3 +214,22 @@ def test_installed_by_the_command(user):
     assert not user.ran() and "No writes today." in out.request(1)
     assert "IN-SYSTEM" in out.request(0)
     assert len(user.of("on_session_end")) == 1
+
+
+def test_installed_for_the_user_and_in_the_project_hooks_hear_everything_once(user):
+    """What the user has counts: the project's calls a program that is not there."""
+    folder = user.project / ".opencode/plugin"
+    folder.mkdir(parents=True)
+    (folder / "hookturn.js").write_text(install.plugin(["/nowhere/hookturn"], []))
+    user.say(pre_tool_execution={"Deny": "No writes today."})
+    out = user.opencode([{"shell": "touch ran.txt"}, {"text": "Finished."}])
+    assert not user.ran() and "No writes today." in out.request(1)
+    assert "did not answer" not in out.stderr
+    for timing in (
+        "on_session_start",
+        "on_turn_start",
+        "pre_tool_execution",
+        "on_turn_complete",
+        "on_session_end",
+    ):
+        assert len(user.of(timing)) == 1, timing

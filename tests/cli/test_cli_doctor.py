@@ -91,6 +91,22 @@ def test_an_entry_whose_program_is_gone(doctor, cli, agent, file, then):
     assert then in found["cause"]
 
 
+@pytest.mark.parametrize(("agent", "twice"), [("codex", True), ("copilot", True), ("gemini", False)])
+@pytest.mark.parametrize("user_first", [True, False])
+def test_an_agent_that_runs_the_users_and_the_projects_entries(doctor, cli, agent, twice, user_first):
+    scopes = [["--user"], []] if user_first else [[], ["--user"]]
+    words = "hooks hear everything twice"
+    assert words not in cli("install", agent, *scopes[0], "--yes").out
+    assert (words in cli("install", agent, *scopes[1], "--yes").out) is twice
+    ran = doctor("--json")
+    states = {found["scope"]: found["state"] for found in ran.json["installations"]}
+    assert states == {"user": "ok", "project": "twice" if twice else "ok"}
+    assert ran.code == (1 if twice else 0)
+    assert (words in doctor().out) is twice
+    assert words not in cli("uninstall", agent, "--user", "--yes").out
+    assert doctor().code == 0
+
+
 def test_the_resident_process_that_http_needs(doctor, cli):
     assert cli("install", "claude-code", "--http", "--yes").code == 0
     assert doctor("--json").json["resident"] is False

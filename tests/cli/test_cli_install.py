@@ -166,6 +166,20 @@ def test_an_unknown_agent(cli, place):
     assert (ran.code, "did you mean 'claude-code'" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("qwen-code", "qwen"),
+        ("gemini-cli", "gemini"),
+        ("github-copilot", "copilot"),
+        ("claude", "claude-code"),
+    ],
+)
+def test_an_agent_that_is_called_like_its_package_is_found(cli, said, meant):
+    ran = cli("install", said, "--yes")
+    assert (ran.code, f"did you mean {meant!r}?" in ran.err) == (2, True), ran
+
+
 def test_the_command_runs_whatever_blanks_its_path_has(cli, place):
     """The line that stands in the settings, run by a shell as the agent would, with an empty environment."""
     cli.project.joinpath("hookturn.yaml").write_text(GUARD)

@@ -148,6 +148,12 @@ class Place(Record):
     environ: Any
 
 
+def _likely(agent: str) -> str:
+    """Return which agent was meant: some call their packages and programs qwen-code, gemini-cli."""
+    first = agent.lower().partition("-")[0]
+    return did_you_mean(first if first in AGENTS else agent, AGENTS)
+
+
 @lru_cache
 def hooks_of(agent: str) -> AgentHooks:
     """Return an agent's translator.
@@ -157,9 +163,7 @@ def hooks_of(agent: str) -> AgentHooks:
     """
     folder = AGENTS.get(agent)
     if folder is None:
-        raise UnknownAgent(
-            f"unknown agent {agent!r}{did_you_mean(agent, AGENTS)}. One of {', '.join(AGENTS)}."
-        )
+        raise UnknownAgent(f"unknown agent {agent!r}{_likely(agent)}. One of {', '.join(AGENTS)}.")
     name = f"{__package__}.{folder}.hooks"
     try:
         found: AgentHooks = import_module(name)

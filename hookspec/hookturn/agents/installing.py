@@ -70,6 +70,10 @@ WHERE_STARTED = ("claude-code", "gemini", "qwen")
 """Agents that read a project's settings only in the folder that they are started in. Source: Claude Code 2.1.332,
 Gemini CLI 0.61.0 and Qwen Code 0.24.4 as run."""
 
+RUN_TWICE = ("codex", "copilot")
+"""Agents that run the user's and the project's entries even where they are the same; the others run one of them.
+Source: Codex 0.171.0 and Copilot CLI 1.0.102 as run."""
+
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 
 

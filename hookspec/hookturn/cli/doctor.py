@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from ..project.doctor import Found, Guard
     from .output import Style
 
-_STYLES: Mapping[str, Style] = {"ok": "green", "changed": "yellow", "gone": "red", "broken": "red"}
+_STYLES: Mapping[str, Style] = {
+    "ok": "green",
+    "changed": "yellow",
+    "twice": "yellow",
+    "gone": "red",
+    "broken": "red",
+}
 
 
 def add_parser(subparsers: Any) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.installing import Change, Endpoint
+    from ..project.installations import Installation
     from .output import Style
 
 
@@ -85,7 +86,7 @@ def _change(args: Namespace, *, remove: bool) -> int:
     import os
 
     from ..agents.bridge import UnknownAgent
-    from ..agents.installing import WHERE_STARTED
+    from ..agents.installing import RUN_TWICE, WHERE_STARTED
     from ..project import installations, installer
     from ..project.layers import project_root
 
@@ -106,6 +107,8 @@ def _change(args: Namespace, *, remove: bool) -> int:
             f"{args.agent} reads these settings only when it is started in {project} itself; --user counts in "
             "sub folders, too."
         )
+    if args.agent in RUN_TWICE and not remove:
+        notes += _twice(args.agent, project, user=args.user, known=installations.known())
     endpoint, closed = None, frozenset[str]()
     try:
         if not remove:
@@ -156,6 +159,20 @@ def _change(args: Namespace, *, remove: bool) -> int:
     elif report["applied"]:
         _done(args, report, remove=remove)
     return 0
+
+
+def _twice(agent: str, project: str, *, user: bool, known: list[Installation]) -> list[str]:
+    """Return a note where the agent would run our entries of the other scope, too."""
+    from os.path import realpath
+
+    scopes = {item.project for item in known if item.agent == agent}
+    if (realpath(project) if user else "") not in scopes:
+        return []
+    other, option = ("this project", "") if user else ("the user", " --user")
+    return [
+        f"hookturn is in {agent} for {other}, too, and {agent} runs both: hooks hear everything twice. "
+        f"`hookturn uninstall {agent}{option}` takes the other one out."
+    ]
 
 
 def _shared(project: str, paths: list[str]) -> list[str]:

@@ -23,7 +23,8 @@ class Found(Record):
 
     Parameters:
         agent, scope, http: as it was installed; scope is user or project.
-        state: ok, changed (our entries are not as `hookturn install` would write them), gone, or broken.
+        state: ok, changed (our entries are not as `hookturn install` would write them), twice (the user's entries
+            run, too), gone, or broken.
         cause: what is wrong, or "".
         remedy: what to do about it, or "".
         calls: event -> seconds since the epoch when it was last answered.
@@ -60,28 +61,33 @@ def installations(root: str, environ: Mapping[str, str], http: Any = None) -> li
     """
     from os.path import realpath
 
+    from ..agents.installing import RUN_TWICE
     from ..agents.memory import answering, installation, last_calls, memory_folder
     from .installations import known
 
+    items = [item for item in known() if item.project in ("", realpath(root))]
+    users = {item.agent for item in items if not item.project}
     calls = last_calls(memory_folder(), root)
     answers, ours = answering(memory_folder(), root), installation()
     found = []
-    for item in known():
-        if item.project in ("", realpath(root)):
-            state, cause, remedy = _state(item, root, environ, http)
-            found.append(
-                Found(
-                    agent=item.agent,
-                    scope="project" if item.project else "user",
-                    http=item.http,
-                    state=state,
-                    cause=cause,
-                    remedy=remedy,
-                    calls=calls.get(item.agent, {}),
-                    answered_by=answers.get(item.agent, ""),
-                    elsewhere=answers.get(item.agent, ours) != ours,
-                )
+    for item in items:
+        state, cause, remedy = _state(item, root, environ, http)
+        if state == "ok" and item.project and item.agent in users and item.agent in RUN_TWICE:
+            state, cause = "twice", f"{item.agent} runs the user's entries, too: hooks hear everything twice"
+            remedy = f"Run `hookturn uninstall {item.agent}` here or with --user."
+        found.append(
+            Found(
+                agent=item.agent,
+                scope="project" if item.project else "user",
+                http=item.http,
+                state=state,
+                cause=cause,
+                remedy=remedy,
+                calls=calls.get(item.agent, {}),
+                answered_by=answers.get(item.agent, ""),
+                elsewhere=answers.get(item.agent, ours) != ours,
             )
+        )
     return found
 
 

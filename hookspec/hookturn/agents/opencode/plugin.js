@@ -136,8 +136,22 @@ function change({ text, context }, { message, parts }) {
   parts.push({ id: `${last}0`, sessionID: message.sessionID, messageID: message.id, type: "text", text: context, synthetic: true })
 }
 
+/** Whether this is the project's plugin, not the user's. */
+const PROJECTS = /[\\/]\.opencode[\\/]plugin$/.test(import.meta.dirname ?? "")
+
+/**
+ * Folder -> the plugin that tells of it. Where hookturn is installed for the user and in the project, opencode loads
+ * two, and hooks must hear everything once. The user's counts: a repository's may be that of another machine.
+ * @type {Map<string, { project: boolean }>}
+ */
+const TELLING = (/** @type {any} */ (globalThis)[Symbol.for("hookturn.opencode")] ??= new Map())
+
 /** @type {import("@opencode-ai/plugin").Plugin} */
 export const Hookturn = async ({ client, directory, worktree }) => {
+  const me = { project: PROJECTS }
+  if (!PROJECTS || TELLING.get(directory)?.project !== false) TELLING.set(directory, me)
+  const silent = () => TELLING.get(directory) !== me
+
   /** Session -> the session that started it, "" for one of the user's. @type {Map<string, string>} */
   const parents = new Map()
   /** Session -> name of its agent. @type {Map<string, string>} */
@@ -179,6 +193,7 @@ export const Hookturn = async ({ client, directory, worktree }) => {
    * @param {any} output
    */
   const forward = async (name, input, output) => {
+    if (silent()) return
     await told
     apply(await send(name, input.sessionID ?? "", { input, output }), output)
   }
@@ -206,6 +221,7 @@ export const Hookturn = async ({ client, directory, worktree }) => {
 
   return {
     event: ({ event }) => {
+      if (silent()) return Promise.resolve()
       const copy = structuredClone(event)
       const session = heard(copy)
       if (session === undefined) return Promise.resolve()
@@ -240,10 +256,12 @@ export const Hookturn = async ({ client, directory, worktree }) => {
     },
     "experimental.session.compacting": (input, output) => forward("experimental.session.compacting", input, output),
     dispose: async () => {
+      if (silent()) return
       await told
       for (const [session, parent] of parents) {
         if (!parent) apply(await send("dispose", session, { input: { sessionID: session }, output: {} }), {})
       }
+      if (!silent()) TELLING.delete(directory)
     },
   }
 }
