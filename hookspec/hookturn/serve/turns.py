@@ -123,6 +123,7 @@ class Turns:
         self._poll = poll()
         self._gates: dict[int, Gate] = {}
         self._guests: dict[int, Guest] = {}  # those that are waited for
+        self._there: set[Guest] = set()  # those, and those that are served
         self._away = 0  # those that threads serve that do not lead any more
         self._leader = 0  # the number of the thread that leads; only it polls
         self._turn = 0
@@ -160,6 +161,13 @@ class Turns:
                 gate.sock.shutdown(socket.SHUT_RDWR)  # the leader's wait may hold it open otherwise
             gate.sock.close()
         self._ring()
+
+    def let_go(self) -> None:
+        """Close all of it in a child that a hook forked: what it holds open, our closing would not end."""
+        for gate in self._gates.values():
+            gate.sock.close()
+        for guest in self._there:
+            guest.sock.close()
 
     def waiting(self) -> bool:
         """Whether somebody has said something that is not served yet, or not to its end but by slow threads."""
@@ -259,6 +267,7 @@ class Turns:
         guest.until = monotonic() + guest.quiet
         with self._lock:
             gate.guests += 1
+            self._there.add(guest)
         if gate.guests >= MOST_GUESTS:
             self._shut(gate)
         self._wait_for(guest)
@@ -294,6 +303,7 @@ class Turns:
             if self._guests.pop(fd, None) is not None:
                 self._poll.unregister(fd)
             guest.sock.close()
+            self._there.discard(guest)
             guest.gate.guests -= 1
             opens = not guest.gate.open and guest.gate.sock.fileno() in self._gates
             if opens:
