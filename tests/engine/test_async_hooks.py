@@ -246,6 +246,8 @@ def test_a_hook_whose_turn_never_came_is_too_late_and_leaves_no_warning(recwarn)
 
 @pytest.mark.parametrize("end", ["stop", "exit"])
 def test_a_hook_that_stops_its_loop_costs_no_other_hook(end):
+    tasks = []
+
     async def leave():
         raise SystemExit(3)
 
@@ -254,7 +256,7 @@ def test_a_hook_that_stops_its_loop_costs_no_other_hook(end):
         if end == "stop":
             loop.stop()
         else:
-            loop.create_task(leave())
+            tasks.append(loop.create_task(leave()))
         await asyncio.sleep(0.01)
 
     async def fast(event):
