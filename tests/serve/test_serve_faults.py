@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -218,6 +219,59 @@ async def pre_tool_execution(event, ctx):
         code, answer, _ = home.call(command)
         assert code == 0 and str(pid) in json.dumps(answer)
     home.wait_for(lambda: home.running() == [pid])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_hook_that_closes_a_standard_stream_hangs_up_on_nobody(home, number):
+    """The next connection would get the stream's number: what hooks print would go there, and be no answer."""
+    home.hook(
+        f"""
+import contextlib, os
+from hookturn import hookimpl
+
+@hookimpl
+def on_tool_call_start(event, ctx):
+    with contextlib.suppress(OSError):
+        os.write({number}, b"words of a hook")
+    with contextlib.suppress(OSError):
+        os.close({number})
+""",
+        name="closes",
+    )
+    home.hook(home.GUARD)
+    web = home.http()
+    (pid,) = home.running()
+    for command, decision in (("rm -rf /", "deny"), ("ls", ""), ("rm -rf /", "deny")) * 2:
+        status, body = web.post(home.payload(command))
+        assert (status, home.decision(json.loads(body or "{}"))) == (200, decision)
+        assert home.decision(home.call(command)[1]) == decision
+    assert home.running() == [pid]
+
+
+def test_a_hook_that_closes_its_callers_connection_costs_that_answer_only(home):
+    home.hook(
+        """
+import contextlib, os, socket
+from hookturn import hookimpl
+
+@hookimpl
+def on_tool_call_start(event, ctx):
+    if "hang up" not in event.command:
+        return
+    for fd in range(3, 64):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as sock:
+            sock.getpeername()
+            os.close(fd)
+""",
+        name="closes",
+    )
+    home.hook(home.GUARD)
+    web = home.http()
+    for _ in range(3):
+        with pytest.raises((OSError, http.client.HTTPException)):
+            web.post(home.payload("hang up"))
+        status, body = web.post(home.payload("rm -rf /"))
+        assert (status, home.decision(json.loads(body))) == (200, "deny")
 
 
 def test_a_home_that_cannot_be_written(home):

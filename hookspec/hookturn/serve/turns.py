@@ -183,7 +183,17 @@ class Turns:
 
     def _run(self, mine: int) -> None:
         while True:
-            self._lead(mine)
+            try:
+                self._lead(mine)
+            except Exception as error:  # a hook may do anything to what we hold: somebody has to lead
+                self._note(f"a turn failed: {type(error).__name__}: {error}")
+                with self._lock:
+                    leads = self._leader == mine
+                    if leads:
+                        self._served = None
+                if leads:
+                    sleep(CROWDED_SECONDS)
+                    continue
             with self._lock:
                 if self._spare >= SPARES:
                     return
@@ -256,6 +266,7 @@ class Turns:
                 self._next = min(self._next, monotonic() + CROWDED_SECONDS)
             return
         try:
+            connection = _above_streams(connection)
             connection.setblocking(False)
             guest = gate.greet(connection)
         except Exception as error:  # as a rule it has gone already
@@ -302,8 +313,9 @@ class Turns:
             fd = guest.sock.fileno()
             if self._guests.pop(fd, None) is not None:
                 self._poll.unregister(fd)
-            guest.sock.close()
             self._there.discard(guest)
+            with suppress(OSError):  # a hook closed it
+                guest.sock.close()
             guest.gate.guests -= 1
             opens = not guest.gate.open and guest.gate.sock.fileno() in self._gates
             if opens:
@@ -380,3 +392,22 @@ class Turns:
 
     def _start(self) -> None:
         Thread(target=self._run, args=(self._leader,), name="hookturn-turn", daemon=True).start()
+
+
+def _above_streams(connection: socket.socket) -> socket.socket:
+    """Return a connection that is no standard stream: one that a hook has closed gives its number to what comes next.
+
+    What hooks print would go to an agent, and the next hook that closes its output would hang up.
+    """
+    number = connection.fileno()
+    if number > 2:
+        return connection
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    moved = socket.socket(fileno=fcntl(number, F_DUPFD_CLOEXEC, 3))
+    connection.detach()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, number)
+    if nothing > 2:
+        os.close(nothing)
+    return moved
