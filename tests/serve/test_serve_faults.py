@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import signal
@@ -246,32 +245,6 @@ def on_tool_call_start(event, ctx):
         assert (status, home.decision(json.loads(body or "{}"))) == (200, decision)
         assert home.decision(home.call(command)[1]) == decision
     assert home.running() == [pid]
-
-
-def test_a_hook_that_closes_its_callers_connection_costs_that_answer_only(home):
-    home.hook(
-        """
-import contextlib, os, socket
-from hookturn import hookimpl
-
-@hookimpl
-def on_tool_call_start(event, ctx):
-    if "hang up" not in event.command:
-        return
-    for fd in range(3, 64):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as sock:
-            sock.getpeername()
-            os.close(fd)
-""",
-        name="closes",
-    )
-    home.hook(home.GUARD)
-    web = home.http()
-    for _ in range(3):
-        with pytest.raises((OSError, http.client.HTTPException)):
-            web.post(home.payload("hang up"))
-        status, body = web.post(home.payload("rm -rf /"))
-        assert (status, home.decision(json.loads(body))) == (200, "deny")
 
 
 def test_a_home_that_cannot_be_written(home):
