@@ -25,6 +25,12 @@ MANAGED_CONFIG = (
 
 GITIGNORE = b"# Made by hookturn: what it records stays out of the repository, its configuration does not.\n*\n!/hookturn.yaml\n"
 
+PATIENCE = 5.0
+"""Seconds that the lock is waited for, which others hold for some microseconds unless they are stopped."""
+
+HASTE = 1.0
+"""Seconds that it is waited for when that was in vain the last time."""
+
 TRIES = 100
 """How often a lock that another process removed just then is taken anew, before something else is taken to be wrong."""
 
@@ -370,6 +376,31 @@ def hookturn_folder(project: str | os.PathLike[str]) -> str:
     return folder
 
 
+def lock_within(fd: int, path: str, seconds: float) -> None:
+    """Take the exclusive lock of an open file, whose holder may have been stopped and never give it back.
+
+    Parameters:
+        fd: the open file.
+        path: its path, for the error.
+        seconds: how long to wait.
+
+    Raises:
+        TimeoutError: when somebody else held it for so long.
+    """
+    if platform.lock(fd, wait=False):
+        return
+    from time import monotonic, sleep
+
+    end = monotonic() + seconds
+    pause = 0.0005
+    while not platform.lock(fd, wait=False):
+        left = end - monotonic()
+        if left <= 0:
+            raise TimeoutError(f"{path} was locked by somebody else for {seconds:g} s")
+        sleep(min(pause, left))
+        pause = min(pause * 2, 0.005)
+
+
 class FileLock:
     """An exclusive lock over processes and threads, held by a file that is made, and removed by its holder only.
 
@@ -397,7 +428,7 @@ class FileLock:
                 if self.timeout is None:
                     platform.lock(fd)
                 else:
-                    self._poll(fd, self.timeout)
+                    lock_within(fd, self.path, self.timeout)
                 gone = os.fstat(fd).st_nlink == 0  # who held it before removed it
             except BaseException:
                 os.close(fd)
@@ -407,18 +438,6 @@ class FileLock:
                 return self
             os.close(fd)
         raise OSError(ESTALE, "was removed again and again", self.path)
-
-    def _poll(self, fd: int, timeout: float) -> None:
-        from time import monotonic, sleep
-
-        end = monotonic() + timeout
-        pause = 0.0005
-        while not platform.lock(fd, wait=False):
-            left = end - monotonic()
-            if left <= 0:
-                raise TimeoutError(f"{self.path} was locked by somebody else for {timeout:g} s")
-            sleep(min(pause, left))
-            pause = min(pause * 2, 0.02)
 
     def __exit__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import stat
@@ -433,6 +434,28 @@ def test_degrade_writes_elsewhere_says_so_once_and_tells_the_trail_later(tmp_pat
     assert [record["args"]["command"] for record in again] == ["three", "four"]
     assert again[0]["missed"] == {"elsewhere": 2, "lost": 0}
     assert "missed" not in again[1]
+
+
+@pytest.mark.parametrize("policy", ["degrade", "deny", "ignore"])
+def test_a_process_that_was_stopped_with_the_lock_holds_no_decision_up(
+    tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch, hook_log
+) -> None:
+    monkeypatch.setattr("hookturn_builtins.audit_log.trail.PATIENCE", 0.2)
+    with (
+        engine(tmp_path, settings={"on_failure": policy}) as made,
+        made.session() as session,
+        session.turn() as turn,
+    ):
+        turn.call_tool("bash", {"command": "one"}, execute=lambda **_: "")
+        with (tmp_path / ".hookturn" / "audit.jsonl").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            second = turn.call_tool("bash", {"command": "two"}, execute=lambda **_: "")
+        third = turn.call_tool("bash", {"command": "three"}, execute=lambda **_: "")
+    assert third.status == "ok"
+    assert [record["args"]["command"] for record in trail(tmp_path)] == ["one", "three"]
+    assert [record["args"]["command"] for record in degraded()] == (["two"] if policy == "degrade" else [])
+    assert ("denied by audit-log" in second.value) == (policy == "deny")
+    assert verify(tmp_path / ".hookturn" / "audit.jsonl").ok
 
 
 @pytest.mark.fault

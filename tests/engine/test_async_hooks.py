@@ -7,6 +7,7 @@ import contextvars
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -179,6 +180,92 @@ def test_a_coroutine_hook_that_blocks_its_loop_delays_nobody_else():
             assert out.warnings == ("good",)
             assert [failure.hook for failure in out.failures] == ["blocks"]
         release.set()
+
+
+def test_a_hook_gets_another_loop_when_one_that_blocks_was_there_before():
+    """It has a limit of 30 s, the other one of 60: it waits for neither."""
+    blocked, release = threading.Event(), threading.Event()
+
+    async def block(event):
+        if event.command == "block":
+            blocked.set()
+            release.wait(60)
+
+    async def fast(event):
+        return Deny("fast")
+
+    plugins = [coroutine_hook(block, timeout=60), coroutine_hook(fast, timeout=30)]
+    with Engine(plugins) as engine, ThreadPoolExecutor(1) as pool:
+        engine.fire(EVENT)
+        slow = pool.submit(engine.fire, events.PreToolExecution(tool="bash", args={"command": "block"}))
+        assert blocked.wait(10)
+        out = engine.fire(EVENT)
+        assert not slow.done()
+        release.set()
+        assert [out.reason, slow.result().reason] == ["fast", "fast"]
+        assert out.failures == ()
+
+
+def test_a_hook_that_blocks_while_it_is_cancelled_delays_nobody_else():
+    release = threading.Event()
+
+    async def block(event):
+        try:
+            await asyncio.sleep(60)
+        finally:
+            release.wait(60)
+
+    async def fast(event):
+        return Deny("fast")
+
+    between = sync_hook(lambda event: time.sleep(0.1))  # the loop is told of the cancellation
+    plugins = [coroutine_hook(block, timeout=0.05), between, coroutine_hook(fast, timeout=0.5)]
+    with Engine(plugins) as engine:
+        out = engine.fire(EVENT)
+        release.set()
+    assert out.reason == "fast"
+    assert [failure.error_type for failure in out.failures] == ["TimeoutError"]
+
+
+def test_a_hook_whose_turn_never_came_is_too_late_and_leaves_no_warning(recwarn):
+    from hookturn.engine.loops import LoopPool
+
+    async def never():
+        return None
+
+    pool = LoopPool()
+    for _ in range(20):
+        with suppress(TimeoutError):
+            pool.run(never(), 1e-9)
+    pool.close()
+    import gc
+
+    gc.collect()
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("end", ["stop", "exit"])
+def test_a_hook_that_stops_its_loop_costs_no_other_hook(end):
+    tasks = []
+
+    async def leave():
+        raise SystemExit(3)
+
+    async def stop(event):
+        loop = asyncio.get_running_loop()
+        if end == "stop":
+            loop.stop()
+        else:
+            tasks.append(loop.create_task(leave()))
+        await asyncio.sleep(0.01)
+
+    async def fast(event):
+        await asyncio.sleep(0.01)
+        return Deny("fast")
+
+    with Engine([coroutine_hook(stop, timeout=5), coroutine_hook(fast, timeout=5)]) as engine:
+        outs = [engine.fire(EVENT) for _ in range(3)]
+    assert [(out.reason, out.failures) for out in outs] == [("fast", ())] * 3
 
 
 def test_a_hooks_own_timeout_error_keeps_its_words():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -368,6 +369,27 @@ def test_files_stay_open_up_to_a_number(tmp_path):
     for number in range(200):
         stores.forget(str(number))
     assert descriptors() <= before
+
+
+def test_a_lock_that_is_never_given_back_costs_its_time_once_and_no_change(tmp_path, monkeypatch, hook_log):
+    """Its holder was stopped. What others had stored is known, and stays."""
+    monkeypatch.setattr(journal, "PATIENCE", 0.2)
+    mine, others = opened(tmp_path), opened(tmp_path)
+    with others as data:
+        data["turn"] = 3
+    (lock,) = tmp_path.rglob("*.lock")
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with mine as data:
+            data["pending"] = data["turn"] + 1
+        assert "locked by somebody else" in mine.trouble
+        assert mine.get("pending") == 4
+    with mine as data:
+        data["host"] = 5
+    assert mine.trouble == ""
+    known = opened(tmp_path)
+    assert [known.get(key) for key in ("turn", "pending", "host")] == [3, 4, 5]
+    assert len(hook_log.of("hookturn")) == 1
 
 
 def test_a_symbolic_link_is_not_written_through(tmp_path):

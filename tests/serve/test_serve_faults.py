@@ -169,6 +169,84 @@ def on_tool_call_start(event, ctx):
     assert home.running() == [pid]
 
 
+@pytest.mark.parametrize("asynchronous", ["", "async "], ids=["sync", "async"])
+def test_a_child_that_a_hook_forks_keeps_nobody_waiting_and_no_place(home, asynchronous):
+    """It holds what the resident process has open: the caller's connection, the lock, the sockets."""
+    home.hook(
+        f"""
+import os, time
+from hookturn import hookimpl
+
+@hookimpl
+{asynchronous}def on_tool_call_start(event, ctx):
+    if "worker" in event.command and os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+""",
+        name="worker",
+    )
+    home.hook(home.GUARD)
+    port = home.serve()["http"]
+    (pid,) = home.running()
+    begun = time.monotonic()
+    assert home.decision(home.call("worker; rm -rf /")[1]) == "deny"
+    assert time.monotonic() - begun < 30
+    assert len(home.running()) == 2
+    os.kill(pid, signal.SIGKILL)
+    assert home.decision(home.call("rm -rf /")[1]) == "deny"
+    home.wait_for(lambda: home.status().get("http") == port)
+
+
+def test_a_child_that_a_coroutine_hook_forks_ends_when_it_comes_back(home):
+    home.hook(
+        """
+import asyncio, os
+from hookturn import Deny, hookimpl
+
+@hookimpl(timeout=5)
+async def pre_tool_execution(event, ctx):
+    os.fork()
+    if "wait" in event.command:
+        await asyncio.sleep(0.1)
+    return Deny(str(os.getpid()))
+""",
+        name="forks",
+    )
+    home.serve()
+    (pid,) = home.running()
+    for command in ("ls", "wait", "ls"):
+        code, answer, _ = home.call(command)
+        assert code == 0 and str(pid) in json.dumps(answer)
+    home.wait_for(lambda: home.running() == [pid])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_hook_that_closes_a_standard_stream_hangs_up_on_nobody(home, number):
+    """The next connection would get the stream's number: what hooks print would go there, and be no answer."""
+    home.hook(
+        f"""
+import contextlib, os
+from hookturn import hookimpl
+
+@hookimpl
+def on_tool_call_start(event, ctx):
+    with contextlib.suppress(OSError):
+        os.write({number}, b"words of a hook")
+    with contextlib.suppress(OSError):
+        os.close({number})
+""",
+        name="closes",
+    )
+    home.hook(home.GUARD)
+    web = home.http()
+    (pid,) = home.running()
+    for command, decision in (("rm -rf /", "deny"), ("ls", ""), ("rm -rf /", "deny")) * 2:
+        status, body = web.post(home.payload(command))
+        assert (status, home.decision(json.loads(body or "{}"))) == (200, decision)
+        assert home.decision(home.call(command)[1]) == decision
+    assert home.running() == [pid]
+
+
 def test_a_home_that_cannot_be_written(home):
     home.hook(home.GUARD)
     (home.state).parent.mkdir(exist_ok=True)

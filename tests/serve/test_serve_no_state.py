@@ -25,7 +25,7 @@ from hookturn import Deny, hookimpl
 @hookimpl
 def pre_tool_execution(event, ctx):
     if "fill" in event.command:
-        with open(event.command.split()[-1], "wb", buffering=0) as file:
+        with open(event.command.partition("fill ")[2], "wb", buffering=0) as file:
             try:
                 while True:
                     file.write(b"x" * 512)
@@ -199,9 +199,8 @@ def test_a_resident_process_without_files_to_open(home, left, young):
     intact(home)
 
 
+@pytest.mark.parametrize("caller", ["resident"], indirect=True)
 def test_ordinary_hooks_are_asked_over_http(caller, small):
-    if not caller.resident:
-        pytest.skip("HTTP is the resident process's")
     web, home = caller.http(), caller
     fill(small)
     status, body = web.post(home.payload("rm -rf /"))

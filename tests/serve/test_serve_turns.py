@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from hookturn.serve.turns import Gate, Guest, Pace, Turns
+
 SLOW = 12
 """More than threads are kept for."""
 
@@ -363,3 +365,27 @@ def test_an_idle_process_does_nothing(web, home):
         before = switches(pid)
         time.sleep(1.0)
         assert switches(pid) - before < 20
+
+
+def test_a_connection_whose_descriptor_somebody_closed_costs_no_other_one_its_turn():
+    class Caller(Guest):
+        def serve(self):
+            words = self.sock.recv(100)
+            if words == b"close":
+                os.close(self.sock.fileno())
+            elif words:
+                self.sock.sendall(b"here")
+            return words == b"hello"
+
+    notes = []
+    gate = socket.create_server(("127.0.0.1", 0))
+    port = gate.getsockname()[1]
+    turns = Turns(lambda: None, notes.append)
+    turns.add(Gate(gate, lambda connection: Caller(connection, 60, Pace())))
+    turns.begin()
+    for words, answer in ((b"hello", b"here"), (b"close", b""), (b"hello", b"here")):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+            sock.sendall(words)
+            assert sock.recv(100) == answer
+    turns.close()
+    assert notes == []

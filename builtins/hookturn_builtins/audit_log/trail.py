@@ -11,8 +11,8 @@ import stat
 from errno import ENOSPC
 from threading import Lock
 
-from hookturn.paths import UnsafePathError, open_private, private_folder
-from hookturn.platform import lock, sync, unlock
+from hookturn.paths import HASTE, PATIENCE, UnsafePathError, lock_within, open_private, private_folder
+from hookturn.platform import sync, unlock
 
 from .chain import GENESIS, TORN_END, Tail, hash_block, read_tail, seal, split, whole, written
 
@@ -65,6 +65,7 @@ class Trail:
         self._prev = GENESIS
         self.written = 0
         self._synced = 0.0
+        self._patience = PATIENCE
 
     def append(self, record: Mapping[str, Any]) -> str:
         """Write one record behind the last and return the SHA-256 of its line.
@@ -112,7 +113,9 @@ class Trail:
         while True:
             if self._fd < 0:
                 self._open()
-            lock(self._fd)
+            patience, self._patience = self._patience, HASTE
+            lock_within(self._fd, self.path, patience)
+            self._patience = PATIENCE
             try:
                 found = os.stat(self.path, follow_symlinks=False)
             except FileNotFoundError:

@@ -13,7 +13,17 @@ from threading import Lock, RLock
 from time import time
 
 from .. import platform
-from ..paths import TRIES, UnsafePathError, open_private, private_folder, write_all, write_private
+from ..paths import (
+    HASTE,
+    PATIENCE,
+    TRIES,
+    UnsafePathError,
+    lock_within,
+    open_private,
+    private_folder,
+    write_all,
+    write_private,
+)
 from ..quick import dumps, loads, sha256_hex
 from . import history
 
@@ -375,7 +385,7 @@ class Journal:
                         raise
                     continue
                 _used(self)
-            platform.lock(self._lock_fd)
+            lock_within(self._lock_fd, self.path, HASTE if self.trouble else PATIENCE)
             try:
                 if self._prepare():
                     return

@@ -104,6 +104,7 @@ class Server:
         """
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self.finish("told to"))
+        os.register_at_fork(after_in_child=self._let_go)
         self._listen()
         note(f"{__version__} serves at {self.path}" + (f" and {self.door.url}" if self.door else ""))
         while not self._stop.wait(self._pause()):
@@ -191,6 +192,12 @@ class Server:
             self._turns.close()
             platform.unlock(self._lock)
             os.close(self._lock)
+
+    def _let_go(self) -> None:
+        """Close in a child that a hook forked what tells others that this process lives."""
+        if self._listening:
+            os.close(self._lock)  # not given back: our parent has it
+        self._turns.let_go()
 
     def _fresh(self) -> bool:
         """Whether this process runs what is installed now. If not, it makes way for another one."""

@@ -123,6 +123,7 @@ class Turns:
         self._poll = poll()
         self._gates: dict[int, Gate] = {}
         self._guests: dict[int, Guest] = {}  # those that are waited for
+        self._there: set[Guest] = set()  # those, and those that are served
         self._away = 0  # those that threads serve that do not lead any more
         self._leader = 0  # the number of the thread that leads; only it polls
         self._turn = 0
@@ -161,6 +162,13 @@ class Turns:
             gate.sock.close()
         self._ring()
 
+    def let_go(self) -> None:
+        """Close all of it in a child that a hook forked: what it holds open, our closing would not end."""
+        for gate in self._gates.values():
+            gate.sock.close()
+        for guest in self._there:
+            guest.sock.close()
+
     def waiting(self) -> bool:
         """Whether somebody has said something that is not served yet, or not to its end but by slow threads."""
         look = poll()
@@ -175,7 +183,17 @@ class Turns:
 
     def _run(self, mine: int) -> None:
         while True:
-            self._lead(mine)
+            try:
+                self._lead(mine)
+            except Exception as error:  # a hook may do anything to what we hold: somebody has to lead
+                self._note(f"a turn failed: {type(error).__name__}: {error}")
+                with self._lock:
+                    leads = self._leader == mine
+                    if leads:
+                        self._served = None
+                if leads:
+                    sleep(CROWDED_SECONDS)
+                    continue
             with self._lock:
                 if self._spare >= SPARES:
                     return
@@ -248,6 +266,7 @@ class Turns:
                 self._next = min(self._next, monotonic() + CROWDED_SECONDS)
             return
         try:
+            connection = _above_streams(connection)
             connection.setblocking(False)
             guest = gate.greet(connection)
         except Exception as error:  # as a rule it has gone already
@@ -259,6 +278,7 @@ class Turns:
         guest.until = monotonic() + guest.quiet
         with self._lock:
             gate.guests += 1
+            self._there.add(guest)
         if gate.guests >= MOST_GUESTS:
             self._shut(gate)
         self._wait_for(guest)
@@ -293,7 +313,9 @@ class Turns:
             fd = guest.sock.fileno()
             if self._guests.pop(fd, None) is not None:
                 self._poll.unregister(fd)
-            guest.sock.close()
+            self._there.discard(guest)
+            with suppress(OSError):  # a hook closed it
+                guest.sock.close()
             guest.gate.guests -= 1
             opens = not guest.gate.open and guest.gate.sock.fileno() in self._gates
             if opens:
@@ -370,3 +392,22 @@ class Turns:
 
     def _start(self) -> None:
         Thread(target=self._run, args=(self._leader,), name="hookturn-turn", daemon=True).start()
+
+
+def _above_streams(connection: socket.socket) -> socket.socket:
+    """Return a connection that is no standard stream: one that a hook has closed gives its number to what comes next.
+
+    What hooks print would go to an agent, and the next hook that closes its output would hang up.
+    """
+    number = connection.fileno()
+    if number > 2:
+        return connection
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    moved = socket.socket(fileno=fcntl(number, F_DUPFD_CLOEXEC, 3))
+    connection.detach()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, number)
+    if nothing > 2:
+        os.close(nothing)
+    return moved
