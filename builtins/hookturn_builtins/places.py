@@ -45,12 +45,15 @@ def in_project(ctx: Context) -> bool:
     return os.path.abspath(ctx.output_dir) == os.path.abspath(os.path.join(ctx.project_dir, OWN))
 
 
-def make_folder(path: str, base: str) -> None:
+def make_folder(path: str, base: str) -> str | None:
     """Make the folder of a file that is about to be opened, and check the way there.
 
     Parameters:
         path: the file.
         base: a folder that is trusted as it is; nothing below it may be a symbolic link.
+
+    Returns:
+        the base by which the file is to be opened: None where it lies outside of it.
 
     Raises:
         OSError: when it cannot be made, or leads where it must not.
@@ -62,8 +65,9 @@ def make_folder(path: str, base: str) -> None:
         hookturn_folder(base)
     elif not os.path.isdir(folder):
         private_folder(folder, base=base if os.path.isdir(base) else None)
-    outside = os.path.relpath(path, base).startswith(os.pardir)
-    refuse_links(path, base=None if outside else base)
+    within = None if os.path.relpath(path, base).startswith(os.pardir) else base
+    refuse_links(path, base=within)
+    return within
 
 
 def session_name(session_id: str) -> str:

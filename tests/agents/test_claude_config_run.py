@@ -751,6 +751,28 @@ def test_events_that_an_async_hook_cannot_keep_up_with_are_dropped_and_told(clau
     assert any("events that waited" in text for text in told)
 
 
+@pytest.mark.parametrize("more", [1, 0])
+def test_an_async_hook_without_a_thread_runs_when_there_is_one(claude, monkeypatch, more):
+    monkeypatch.setattr("hookturn.agents.claude_code.background.PATIENCE", 60.0)
+    claude.user(PreToolUse=[claude.group(claude.handler("echo >> ended", **{"async": True}))])
+    assembled = claude.assemble()
+    start = threading.Thread.start
+
+    def none_for_us(thread):
+        if thread.name == "hookturn-async":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_for_us)
+        for _ in range(6):  # more than run at a time
+            assert list(claude.tool(assembled=assembled, command="ls").failures) == []
+    for _ in range(more):
+        claude.tool(assembled=assembled, command="ls")
+    assembled.engine.close()
+    assert len((claude.folder / "ended").read_text().splitlines()) == 6 + more
+
+
 @pytest.mark.parametrize("value", ["0", "65", "true", "many", "1.5"])
 def test_a_limit_that_is_none_is_told(claude, value):
     claude.write("hookturn.yaml", f"version: 1\ndialects: {{claude-code: {{background: {value}}}}}\n")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import stat
+import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hookturn import Engine, events
+from hookturn.paths import FileLock
 from hookturn_builtins.turn_stats import plugin
 from hookturn_builtins.turn_stats.reading import read
 
@@ -137,3 +143,57 @@ def test_what_cannot_be_removed_costs_nothing(tmp_path: Path) -> None:
     (file_of(tmp_path).parent / "stats.sqlite.waiting-1").mkdir()
     assert [complete(tmp_path), complete(tmp_path)] == [[], []]
     assert calls(tmp_path) == 3
+
+
+def test_what_was_counted_is_not_remembered_for_ever(tmp_path: Path) -> None:
+    call(tmp_path, 0)
+    for number in range(1, 6):
+        call(tmp_path, number)
+        assert calls(tmp_path) == number + 1
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        assert connection.execute("SELECT count(*) FROM taken").fetchone()[0] <= 1
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 3
+
+
+def test_a_file_of_before_that_remembers_what_was_counted_goes_on(tmp_path: Path) -> None:
+    for number in range(3):
+        call(tmp_path, number)
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr("hookturn_builtins.turn_stats.spool.drop", lambda files: None)
+        assert calls(tmp_path) == 3
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    call(tmp_path, 3)
+    assert [calls(tmp_path), waiting(tmp_path)] == [4, []]
+
+
+def test_who_waits_for_the_files_lock_holds_up_no_other_writer(tmp_path: Path) -> None:
+    with Engine(project_dir=tmp_path) as engine:
+        engine.register(plugin(), "turn-stats", layer="builtin")
+        engine.fire(events.TurnComplete(session_id="s", turn=1, time=2000.0))  # the file stays open
+        call(tmp_path, 0)
+        assert waiting(tmp_path)
+        last = events.TurnComplete(session_id="s", turn=2, time=3000.0)
+        counting = threading.Thread(target=engine.fire, args=(last,))
+        with closing(sqlite3.connect(file_of(tmp_path), timeout=0, isolation_level=None)) as connection:
+            # As who opens the file: its lock first, then SQLite's.
+            with FileLock(f"{file_of(tmp_path)}.lock", timeout=5):
+                counting.start()
+                for _ in range(20):
+                    connection.execute("BEGIN IMMEDIATE")
+                    connection.execute("ROLLBACK")
+                    counting.join(0.02)
+                assert counting.is_alive()
+            counting.join()
+        assert waiting(tmp_path) == []
+    assert calls(tmp_path) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
+def test_an_odd_name_costs_nothing(tmp_path: Path) -> None:
+    for number in range(2):
+        call(tmp_path, number)
+    odd = os.fsencode(file_of(tmp_path)) + b".waiting-\xff"
+    with open(odd, "wb"):
+        assert calls(tmp_path) == 2
+    assert waiting(tmp_path) == []

@@ -281,6 +281,15 @@ def test_machine_paths_that_git_would_commit_are_told(cli, place):
     told = "git does not ignore .claude/settings.json, which names this installation by paths of this machine"
     assert told in cli("install", "claude-code", "--dry-run").out
     assert "git does not ignore" not in cli("install", "claude-code", "--dry-run", "--user").out
+    copy = "git does not ignore .claude/settings.json.hookturn-backup, the copy of what stood there"
+    assert copy not in cli("install", "claude-code", "--dry-run").out
+    cli.write(".claude/settings.json", "{}")
+    assert copy in cli("install", "claude-code", "--yes").out
+    gone = cli("uninstall", "claude-code", "--dry-run").out
+    assert copy in gone
+    assert told not in gone
+    cli.write(".gitignore", "*.hookturn-backup\n")
+    assert "git does not ignore" not in cli("uninstall", "claude-code", "--dry-run").out
     cli.write(".gitignore", ".claude/\n")
     assert "git does not ignore" not in cli("install", "claude-code", "--dry-run").out
 
@@ -315,3 +324,41 @@ def test_nothing_that_a_repositorys_own_configuration_names_runs(cli, place):
         git("config", name, value)
     assert "git does not ignore" in cli("install", "claude-code", "--dry-run").out
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("agent", PLACES)
+def test_what_is_shown_is_short_and_says_what_it_does(cli, place, agent):
+    path = PLACES[agent][0]
+    module = path.endswith(".js")
+    at = "a module of hookturn's own" if module else "hookturn is called at "
+    shown = cli("install", agent).out.splitlines()
+    assert shown[0].startswith(f"{path} is new: {at}")
+    assert len(shown) < 40
+    assert any(line.endswith("more lines; --dry-run shows all") for line in shown)
+    full = cli("install", agent, "--dry-run").out
+    assert "more lines" not in full
+    assert cli("install", agent, "--yes").code == 0
+    file = cli.project / path
+    for line in file.read_text("utf-8").splitlines():
+        assert f"+{line}" in full
+    # another place of the program: two lines an event change, and nothing else is shown
+    file.write_text(file.read_text("utf-8").replace("client.py", "moved/client.py"))
+    shown = cli("install", agent).out.splitlines()
+    assert shown[0].startswith(f"{path} changes: " + (at if module else "how hookturn is called at "))
+    assert len(shown) < 40
+    cli("install", agent, "--yes")
+    whose = "hookturn's own" if module else "hookturn's entries at "
+    shown = cli("uninstall", agent).out.splitlines()
+    assert shown[0].startswith(f"{path} goes, for it holds nothing but {whose}")
+    assert len(shown) < 40
+
+
+def test_foreign_entries_are_not_counted_as_ours(cli, place):
+    path = cli.write(".claude/settings.json", SETTINGS)
+    shown = cli("install", "claude-code").out.splitlines()
+    assert shown[0].startswith(".claude/settings.json changes: hookturn is called at ")
+    assert cli("install", "claude-code", "--yes").code == 0
+    shown = cli("uninstall", "claude-code").out.splitlines()
+    assert shown[0].startswith(".claude/settings.json changes: hookturn is not called any more at ")
+    cli("uninstall", "claude-code", "--yes")
+    assert path.read_text() == SETTINGS

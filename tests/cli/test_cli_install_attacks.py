@@ -112,6 +112,17 @@ def test_entries_that_a_hand_changed_are_found(cli, settings):
     assert json.loads(settings.read_text()) == {"a": 1, "hooks": hooks}
 
 
+@pytest.mark.parametrize("before", ['{"model":"x"}', '{\n  "model": "x"\n}\n'])
+def test_a_backup_outlives_the_run_that_restores_it(cli, settings, before):
+    """Who is killed between the two files must find it there next time, to put back what stood on one line."""
+    settings.write_text(before)
+    assert cli("install", "claude-code", "--yes").code == 0
+    backup = settings.with_name("settings.json.hookturn-backup")
+    (change,) = cli("uninstall", "claude-code", "--yes", "--json").json["changes"]
+    assert change["backup"] == ""
+    assert settings.read_text() == backup.read_text() == before
+
+
 @pytest.mark.fault
 def test_many_at_once_and_killed_leave_a_whole_file(cli, settings):
     before = '{"a": 1, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}'
@@ -146,3 +157,50 @@ def test_a_project_of_any_name(cli, name):
         assert cli("uninstall", agent, "--yes", cwd=folder).code == 0
     left = [path.name for path in folder.rglob("*") if path.is_file()]
     assert [found for found in left if not found.endswith(".hookturn-backup")] == []
+
+
+ODD_PLACES = {
+    "a folder": lambda place: place.mkdir(),
+    "a link": lambda place: place.symlink_to("theirs"),
+    "a link out of the project": lambda place: place.symlink_to(place.parents[2] / "theirs"),
+    "a link to nothing": lambda place: place.symlink_to("nowhere"),
+    "a FIFO": lambda place: os.mkfifo(place),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_PLACES)
+@pytest.mark.parametrize("word", ["install", "uninstall"])
+def test_what_stands_in_the_place_of_a_backup_stays_and_costs_nothing(cli, settings, kind, word):
+    theirs = [settings.with_name("theirs"), cli.project.parent / "theirs"]
+    for path in theirs:
+        path.write_text("theirs")
+    place = settings.with_name("settings.json.hookturn-backup")
+    settings.write_text('{\n  "model": "x"\n}\n')
+    if word == "uninstall":
+        assert cli("install", "claude-code", "--yes").code == 0
+        place.unlink()
+    before = settings.read_bytes()
+    ODD_PLACES[kind](place)
+    stood = os.lstat(place)
+    ran = cli(word, "claude-code", "--yes", "--json")
+    assert ran.code == 0, ran
+    (change,) = ran.json["changes"]
+    assert os.lstat(place).st_ino == stood.st_ino
+    assert [path.read_text() for path in theirs] == ["theirs", "theirs"]
+    assert not change["backup"].startswith(str(cli.project))
+    assert Path(change["backup"]).read_bytes() == before
+    assert ("bridge" in settings.read_text()) is (word == "install")
+    assert json.loads(settings.read_text())["model"] == "x"
+
+
+@pytest.mark.parametrize("kept", [b"no UTF-8: \xff", b" " * 6_000_000, None], ids=["bytes", "large", "gone"])
+def test_a_backup_that_is_none_costs_nothing_at_the_end(cli, settings, kept):
+    settings.write_text('{"model":"x"}')
+    assert cli("install", "claude-code", "--yes").code == 0
+    place = settings.with_name("settings.json.hookturn-backup")
+    place.unlink()
+    if kept is not None:
+        place.write_bytes(kept)
+    ran = cli("uninstall", "claude-code", "--yes")
+    assert ran.code == 0, ran
+    assert json.loads(settings.read_text()) == {"model": "x"}

@@ -9,8 +9,8 @@ import stat
 import pytest
 import yaml
 
+from hookturn.agents.toml_text import parse_toml
 from hookturn.cli import main
-from hookturn.project.toml_document import _parse_toml
 
 TOML = """
 [[hooks]]
@@ -146,7 +146,7 @@ def test_json_to_toml_writes_scripts_for_shell_lines(folder, capsys):
     code, report = migrate(capsys, ".hooks.json", "new/hooks.toml")
     assert code == 1
     assert notes(report) == {("start", "scripts of hooks.toml do not run at on_session_start")}
-    hooks = _parse_toml((folder / "new/hooks.toml").read_text())["hooks"]
+    hooks = parse_toml((folder / "new/hooks.toml").read_text())["hooks"]
     assert hooks[1] == {"name": "net", "trigger": "pre_tool", "script": "net.sh", "timeout_secs": 2}
     script = folder / "new/net.sh"
     assert script.read_text() == '#!/bin/sh\n"$ATOMCODE_PROJECT_DIR"/ask.sh\n'
@@ -175,14 +175,14 @@ def test_yaml_to_json(folder, capsys):
 
 def test_yaml_to_toml(folder, capsys):
     migrate(capsys, "hookturn.yaml", "new.toml")
-    (hook,) = _parse_toml((folder / "new.toml").read_text())["hooks"]
+    (hook,) = parse_toml((folder / "new.toml").read_text())["hooks"]
     assert hook == {"name": "guard", "trigger": "pre_tool", "script": "tools/guard.sh", "timeout_secs": 2}
 
 
 def test_there_and_back(folder, capsys):
     migrate(capsys, "hooks.toml", "a.yaml")
     migrate(capsys, "a.yaml", "b.toml")
-    old, new = _parse_toml(TOML), _parse_toml((folder / "b.toml").read_text())
+    old, new = parse_toml(TOML), parse_toml((folder / "b.toml").read_text())
     assert {hook["name"]: hook.get("trigger") for hook in new["hooks"]} == {
         hook["name"]: hook.get("trigger") for hook in old["hooks"]
     }
@@ -195,7 +195,7 @@ def test_any_text_survives(folder, capsys, text):
         json.dumps({"hooks": {text: {"event": "PreToolUse", "command": f"echo {text}"}}})
     )
     migrate(capsys, "x.json", "x.toml")
-    assert _parse_toml((folder / "x.toml").read_text())["hooks"][0]["name"] == text
+    assert parse_toml((folder / "x.toml").read_text())["hooks"][0]["name"] == text
     migrate(capsys, "x.json", "x.yaml")
     assert yaml.safe_load((folder / "x.yaml").read_text())["hooks"][0]["run"]["command"] == f"echo {text}"
 

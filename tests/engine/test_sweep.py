@@ -155,3 +155,40 @@ def test_sessions_that_begin_again_while_they_are_swept_fail_nowhere(state, monk
     assert removed
     for path in state.glob("*/*/*.json*"):
         assert [json.loads(line) for line in path.read_text().splitlines()]
+
+
+ENDS = {
+    "long ago": (b'{"state": {"ended": true}}\n' + b'{"changes": [["x"]]}\n' * 50_000, True),
+    "far behind, in a line of its own": (b'{"all": {"ended": true, "x": "' + b"x" * 900_000 + b'"}}\n', True),
+    "not any more": (
+        b'{"all": {"ended": true}}\n{"state": {"ended": false}}\n' + b'{"changes": []}\n' * 9,
+        False,
+    ),
+    "in a line that was never finished": (b'{"state": {"ended": false}}\n{"state": {"ended": true}}', False),
+    "before one that was never finished": (b'{"state": {"ended": true}}\n{"state": {"ended": fal', True),
+    "before damage": (b'{"state": {"ended": true}}\n\xff\x00\n[]\n{"state": 5}\n\n', True),
+    "after more than is ever read": (b"x" * 60_000_000 + b'\n{"state": {"ended": true}}\n', True),
+    "before more than is ever read": (b'{"state": {"ended": true}}\n' + b"x" * 60_000_000 + b"\n", False),
+    "never": (b"", False),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_the_last_finished_line_with_a_state_says_whether_a_session_has_ended(state, kind):
+    content, gone = ENDS[kind]
+    session(state, "old", age=AGE + 60)
+    file = state / "runs/old/session.jsonl"
+    file.write_bytes(content)
+    os.utime(file, times=(time.time() - AGE - 60,) * 2)
+    assert sweep(state) == (["old"] if gone else [])
+
+
+def test_no_more_of_a_file_is_read_than_its_end(state):
+    session(state, "old", age=AGE + 60)
+    file = state / "runs/old/session.jsonl"
+    content = file.read_bytes()
+    with file.open("wb") as opened:  # a hole that no disk could hold
+        opened.seek(2**36)
+        opened.write(b"\n" + content)
+    os.utime(file, times=(time.time() - AGE - 60,) * 2)
+    assert sweep(state) == ["old"]

@@ -127,6 +127,25 @@ def test_in_a_coroutine(serve, remote):
     assert len(server.requests) == 1
 
 
+def test_without_a_thread_what_is_stored_is_sent_with_the_next(serve, remote, monkeypatch):
+    server = serve()
+    hook = remote(server, observe=True)
+    start = threading.Thread.start
+
+    def none_for_us(thread):
+        if thread.name == "hookturn-courier":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_for_us)
+        for number in range(2):
+            assert hook.fire(command=str(number)).failures == ()
+    hook.fire(command="2")
+    hook.engine.close()
+    assert [request.json["event"]["command"] for request in server.requests] == ["0", "1", "2"]
+
+
 def test_dry_events_are_not_stored(serve, remote, state):
     hook = remote(serve(), observe=True)
     hook.fire(tool_call(dry_run=True))

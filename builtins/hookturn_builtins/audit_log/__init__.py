@@ -12,8 +12,8 @@ from time import monotonic
 
 from hookturn import Warn, hookimpl
 
+from ..places import make_folder, project_key
 from ..places import place as located
-from ..places import project_key
 
 EVERY = 1000
 """Records after which the trail is anchored although no session ended."""
@@ -209,20 +209,12 @@ class _Place:
         return Warn(text)
 
     def _start(self) -> Recorder:
-        from hookturn.paths import hookturn_folder, private_folder
-
         from .record import Recorder
         from .trail import Trail
 
-        folder = os.path.dirname(os.path.abspath(self.path))
-        if folder == os.path.join(os.path.abspath(self.project), ".hookturn"):
-            hookturn_folder(self.project)
-        elif not os.path.isdir(folder):
-            private_folder(folder, base=self.base if os.path.isdir(self.base) else None)
-        outside = os.path.relpath(self.path, self.base).startswith(os.pardir)
         self._trail = Trail(
             self.path,
-            base=None if outside else self.base,
+            base=make_folder(self.path, self.base),
             durability=self.config.durability,
             max_bytes=self.config.max_bytes,
         )

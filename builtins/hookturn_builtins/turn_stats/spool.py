@@ -26,8 +26,6 @@ ENDING = ".waiting"
 MOST = 256 * 1024
 """Bytes that may wait."""
 
-_TAKEN = "CREATE TABLE IF NOT EXISTS taken (name TEXT PRIMARY KEY)"
-
 
 def keep(path: str, base: str, turns: Iterable[Figures]) -> bool:
     """Add figures to what waits beside a statistics file; False when there is no such file yet, or enough waits.
@@ -66,25 +64,43 @@ def waits(path: str) -> list[str]:
         return []
 
 
-def take(
+def claim(path: str) -> bool:
+    """Give what waits a name of its own, so that it can be counted; False when nothing waits.
+
+    Not in a transaction: who opens the statistics has the file's lock first, and then waits for SQLite's.
+
+    Parameters:
+        path: the statistics file.
+
+    Raises:
+        OSError: when it cannot be renamed.
+    """
+    if not waits(path):
+        return False
+    with FileLock(f"{path}.lock", timeout=BUSY_SECONDS):
+        if os.path.lexists(path + ENDING):
+            os.rename(path + ENDING, f"{path}{ENDING}-{os.urandom(8).hex()}")
+    return True
+
+
+def count(
     path: str, connection: sqlite3.Connection, add: Callable[[sqlite3.Connection, Figures], None]
 ) -> list[str]:
-    """Count what waits, in a transaction that is open; returns the files that may go once it is stored.
+    """Count what was claimed, in a transaction that is open; returns the files that may go once it is stored.
 
     Parameters:
         path: the statistics file.
         connection: its connection.
         add: adds one turn's figures.
     """
-    if not waits(path):
-        return []
-    with FileLock(f"{path}.lock", timeout=BUSY_SECONDS):
-        if os.path.lexists(path + ENDING):
-            os.rename(path + ENDING, f"{path}{ENDING}-{os.urandom(8).hex()}")
-    connection.execute(_TAKEN)
-    files = [file for file in waits(path) if file != path + ENDING]
-    for file in files:
-        name = os.path.basename(file)
+    from ..database import sqlite_text
+
+    files = {sqlite_text(os.path.basename(file)): file for file in waits(path) if file != path + ENDING}
+    if files:
+        # A file that is gone never comes back: nobody else lists and counts while this transaction is open.
+        gone = [row for row in connection.execute("SELECT name FROM taken") if row[0] not in files]
+        connection.executemany("DELETE FROM taken WHERE name = ?", gone)
+    for name, file in files.items():
         if not connection.execute("INSERT OR IGNORE INTO taken VALUES (?)", (name,)).rowcount:
             continue  # who counted it was killed before it could go
         try:
@@ -97,7 +113,7 @@ def take(
             turn = _read(line)
             if turn is not None:
                 _count(connection, turn, add)
-    return files
+    return list(files.values())
 
 
 def _count(

@@ -51,6 +51,9 @@ CREATE TABLE IF NOT EXISTS timings (
     PRIMARY KEY (session_id, agent_id, turn, timing)
 );
 """,
+    """
+CREATE TABLE IF NOT EXISTS taken (name TEXT PRIMARY KEY);
+""",
 )
 """What makes each version of the tables from the one before."""
 
@@ -124,11 +127,12 @@ class Store:
         """Add the figures of turns in one transaction.
 
         Raises:
-            sqlite3.Error: when it cannot be written; nothing of it is then stored.
+            OSError, sqlite3.Error: when it cannot be written; nothing of it is then stored.
         """
+        claimed = spool.claim(self._path)
         with self._database.transaction() as connection:
             # First what processes of one call left: a turn's totals count, and come last.
-            counted = spool.take(self._path, connection, _add)
+            counted = spool.count(self._path, connection, _add) if claimed else []
             for turn in turns:
                 _add(connection, turn)
         spool.drop(counted)

@@ -241,9 +241,9 @@ class Request:
         if edited != text and not self.remove:
             edited = edit(spread(text))  # what stands on one line would become one of thousands of characters
         if self.remove and edited != text:
-            before = (self.read(os.path.realpath(path) + BACKUP) or b"").decode("utf-8", "replace")
-            if spread(before.removeprefix("\ufeff")) == edited:  # it stood on one line, as it does again
-                edited = before.removeprefix("\ufeff")
+            before = self._backup(path)
+            if before and spread(before) == edited:  # it stood on one line, as it does again
+                edited = before
         new = mark + edited
         data = new.encode("utf-8")
         if data == old:
@@ -251,6 +251,15 @@ class Request:
         if old is not None and "".join(new.split()) == mark + "{}":  # it held nothing but ours
             return [Change(path, label, old, None, private, list(notes))]
         return [Change(path, label, old, data, private, list(notes))]
+
+    def _backup(self, path: str) -> str:
+        """Return how a file was before, or "": what else stands in the backup's place tells nothing."""
+        place = os.path.realpath(path) + BACKUP
+        try:
+            before = b"" if os.path.islink(place) else self.read(place) or b""
+            return _checked(before.decode("utf-8-sig"), place)
+        except (CannotInstall, UnicodeDecodeError):
+            return ""
 
 
 def _checked(text: str, label: str) -> str:
@@ -361,6 +370,27 @@ def _runs_bridge(line: str) -> bool:
             client = re.search(r"hookturn[/.](?:serve|cli)\b", words[at - 1])  # nobody speaks of that
             return client is not None or all(_BEFORE.fullmatch(before) for before in words[start : at - 1])
     return False
+
+
+def called_at(content: bytes | None) -> list[str]:
+    """Return the events at which a configuration calls us, whatever its shape.
+
+    Parameters:
+        content: an agent's configuration, or None for none.
+    """
+    try:
+        hooks = json.loads(without_comments((content or b"").decode("utf-8-sig"))).get("hooks")
+    except (ValueError, RecursionError, AttributeError):  # no JSON, or no object: a module, say
+        return []
+    found: dict[str, None] = {}
+    for event, value in hooks.items() if isinstance(hooks, dict) else ():
+        items = value if isinstance(value, list) else [value]
+        for item in items:
+            inner = item.get("hooks") if isinstance(item, dict) else None
+            if any(is_ours(handler) for handler in (inner if isinstance(inner, list) else [item])):
+                name = item.get("event") if item is value else event
+                found[name if isinstance(name, str) else event] = None
+    return list(found)
 
 
 def grouped(text: str, wanted: Mapping[str, dict[str, Any]], label: str) -> str:

@@ -217,16 +217,15 @@ def calls_us(files: Iterable[str], *events: str) -> bool:
 def _configuration(path: str) -> dict[str, Any]:
     """Return what a configuration file holds; nothing for one that its agent could not read, either."""
     import json
-    import sys
-    from importlib import import_module
 
     from .json_text import without_comments
+    from .toml_text import parse_toml
 
     try:
         with open(path, "rb") as file:
             text = file.read(_MOST).decode("utf-8-sig")
         if path.endswith(".toml"):
-            data: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
+            data: Any = parse_toml(text)
         else:
             data = json.loads(without_comments(text))
     except (OSError, ValueError, RecursionError):

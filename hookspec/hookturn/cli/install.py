@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .output import Style
 
 
-MOST_LINES = 40
-"""Lines of a change that are shown, unless nothing else is asked for."""
+MOST_LINES = 20
+"""Lines of a change that are shown, unless nothing else is asked for: an entry and what stands around it."""
 
 MOST_REST = 10
 """Further lines that are not worth a word."""
@@ -129,8 +129,8 @@ def _change(args: Namespace, *, remove: bool) -> int:
     except UnknownAgent as error:
         raise UsageError(str(error)) from None
     notes += [note for change in changes for note in change.notes]
-    if not (remove or args.user):
-        notes += _shared(project, [change.path for change in changes if change.new is not None])
+    if not args.user:
+        notes += _shared(project, changes, remove=remove)
     report: dict[str, Any] = {
         "schema": 1,
         "agent": args.agent,
@@ -175,33 +175,51 @@ def _twice(agent: str, project: str, *, user: bool, known: list[Installation]) -
     ]
 
 
-def _shared(project: str, paths: list[str]) -> list[str]:
-    """Return a note for files that hold paths of this machine and would get into the project's commits."""
+def _shared(project: str, changes: list[Change], *, remove: bool) -> list[str]:
+    """Return a note each for our files, which hold paths of this machine, and for copies of old ones, where they would
+    get into the project's commits."""
+    from ..project.installer import backup_beside
+
+    ours = [] if remove else [change.path for change in changes if change.new is not None]
+    copies = [path for path in map(backup_beside, changes) if path]
+    loose = _not_ignored(project, [*ours, *copies])
+    notes = []
+    names = " and ".join(loose[path] for path in ours if path in loose)
+    if names:
+        notes.append(
+            f"git does not ignore {names}, which names this installation by paths of this machine: leave it out of "
+            "commits (a line in .git/info/exclude), or use --user."
+        )
+    names = " and ".join(loose[path] for path in copies if path in loose)
+    if names:
+        notes.append(
+            f"git does not ignore {names}, the copy of what stood there: leave it out of commits, and delete it when "
+            "you need it no more."
+        )
+    return notes
+
+
+def _not_ignored(project: str, paths: list[str]) -> dict[str, str]:
+    """Return those of some files that lie in a repository that does not ignore them, with their names in the project."""
     import os
     from shutil import which
     from subprocess import DEVNULL, TimeoutExpired, run
 
     git = which("git")
-    if git is None or not paths:
-        return []
+    if git is None:
+        return {}
     env = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
-    told = []
+    told = {}
     for path in paths:
         # Nothing that the repository's own configuration names is to run: no monitor, no remote that lacks a file.
         words = [git, "-C", project, "-c", "core.fsmonitor=false", "check-ignore", "-q", "--", path]
         try:
             done = run(words, env=env, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=10, check=False)  # noqa: S603
         except (OSError, TimeoutExpired):
-            return []
+            return {}
         if done.returncode == 1:  # in a repository, and not ignored
-            told.append(os.path.relpath(path, project))
-    if not told:
-        return []
-    names = " and ".join(told)
-    return [
-        f"git does not ignore {names}, which names this installation by paths of this machine: leave it out of commits "
-        "(a line in .git/info/exclude), or use --user."
-    ]
+            told[path] = os.path.relpath(os.path.realpath(path), os.path.realpath(project))
+    return told
 
 
 def _endpoint(args: Namespace) -> Endpoint:
@@ -214,27 +232,34 @@ def _endpoint(args: Namespace) -> Endpoint:
 
 
 def _json(change: Change) -> dict[str, Any]:
-    from ..project.installer import difference
+    from ..project.installer import difference, summary
 
     action = "create" if change.old is None else "delete" if change.new is None else "change"
-    return {"path": change.path, "action": action, "diff": difference(change), "backup": ""}
+    return {
+        "path": change.path,
+        "action": action,
+        "summary": summary(change),
+        "diff": difference(change),
+        "backup": "",
+    }
 
 
 def _show(args: Namespace, changes: list[Change], notes: list[str], *, remove: bool) -> None:
-    from ..project.installer import difference
+    from ..project.installer import difference, summary
 
     if not changes:
         where = "is not installed" if remove else "is installed already, and nothing has to change"
         say(f"hookturn {where} in {clean(args.agent)} ({'user' if args.user else 'project'}).")
     for change in changes:
-        lines = difference(change).splitlines()
+        say(paint(clean(summary(change)), "bold"))
+        lines = difference(change, 3 if args.dry_run else 1).splitlines()
         more = len(lines) - MOST_LINES
         if args.dry_run or more <= MOST_REST:
             more = 0
         for line in lines[: len(lines) - more]:
             say(paint(clean(line), _STYLES.get(line[:1], "")))
         if more:
-            say(f"... {more} more lines like these; --dry-run shows all")
+            say(f"... {more} more lines; --dry-run shows all")
     for note in notes:
         say(f"{paint('note', 'yellow')}: {clean(note)}")
 

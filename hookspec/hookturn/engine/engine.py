@@ -318,7 +318,11 @@ class Engine:
 
     @property
     def manager(self) -> Manager:
-        """pluggy's own manager, with every spec and plugin, to look at; register plugins with the engine."""
+        """pluggy's own manager, with every spec and plugin, to look at; register plugins with the engine.
+
+        Raises:
+            RegistrationError: when it is made now, and pluggy refuses a plugin that is registered.
+        """
         with self._lock:
             return self.registry.manager
 

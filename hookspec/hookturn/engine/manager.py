@@ -27,7 +27,11 @@ class Manager(pluggy.PluginManager):
         return None if found is None else found["pluggy"]
 
     def add_specs(self, functions: Iterable[Callable[..., Any]]) -> None:
-        """Add spec functions, in a class, a form in which pluggy reads them."""
+        """Add spec functions, in a class, a form in which pluggy reads them.
+
+        Raises:
+            ValueError: when none of them is a spec, or pluggy refuses one.
+        """
         held = {function.__name__: staticmethod(function) for function in functions}
         self.add_hookspecs(type("Specs", (), held))
 

@@ -125,6 +125,9 @@ class Registry:
         """pluggy's manager, with every spec and plugin; it is kept up to date from then on.
 
         Register plugins with the engine, not here: it checks more.
+
+        Raises:
+            RegistrationError: when it is made now, and pluggy refuses a plugin that is registered.
         """
         if self._manager is None:
             from .manager import Manager

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from os import PathLike
+    from typing import Any
 
 AGE = 30 * 86_400.0
 """Seconds after its last change that an ended session is kept."""
@@ -32,7 +33,10 @@ MOST_REMOVED = 50
 """Sessions that one sweep removes."""
 
 MOST_READ = 50_000_000
-"""Bytes of a session's file that are read to learn whether it has ended; a larger one stays."""
+"""Bytes at the end of a session's file that are read to learn whether it has ended; if they do not say it, it stays."""
+
+_TAIL = 65_536
+"""Bytes that are read first: mostly enough, since a session's end is among the last lines."""
 
 _HOOKS_AREA = "sessions"
 _MARK = "swept"
@@ -126,18 +130,28 @@ def _ended(run: str, folder: str) -> bool:
     except OSError:
         return False
     with open(fd, "rb") as file:
-        content = file.read(MOST_READ + 1)
-    if len(content) > MOST_READ:
-        return False
-    for line in reversed(content.splitlines()):
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):  # cut off, when its writer was killed
-            continue
-        state = (data.get("state") or data.get("all")) if isinstance(data, dict) else None
-        if isinstance(state, dict):
-            return bool(state.get("ended"))
+        size = os.fstat(fd).st_size
+        length = 0
+        while length < min(size, MOST_READ):
+            length = min(max(length * 4, _TAIL), size, MOST_READ)
+            file.seek(size - length)
+            # What follows the last line's end was never finished, and what precedes the first's is cut off.
+            lines = file.read(length).split(b"\n")[:-1]
+            for line in reversed(lines if length == size else lines[1:]):
+                state = _state(line)
+                if state is not None:
+                    return bool(state.get("ended"))
     return False
+
+
+def _state(line: bytes) -> dict[str, Any] | None:
+    """Return what a line of a session's file says of its state; None for one that says nothing of it."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):  # damaged
+        return None
+    state = (data.get("state") or data.get("all")) if isinstance(data, dict) else None
+    return state if isinstance(state, dict) else None
 
 
 def _empty(path: str, *, held: str = "") -> None:

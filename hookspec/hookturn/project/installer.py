@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents.bridge import AGENTS, UnknownAgent
-from ..agents.installing import BACKUP, CannotInstall, Change, Endpoint, Request
+from ..agents.installing import BACKUP, CannotInstall, Change, Endpoint, Request, called_at
 from ..spec.errors import did_you_mean
 
 TYPE_CHECKING = False
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 5_000_000
 """A larger configuration is refused: no agent's is."""
+
+MOST_EVENTS = 6
+"""Names of events that a summary lists."""
 
 
 def installer_of(agent: str) -> AgentInstall:
@@ -160,8 +163,38 @@ def current(path: str, project: str = "") -> bytes | None:
         raise CannotInstall(f"{path} cannot be read: {words}") from None
 
 
-def difference(change: Change) -> str:
-    """Return a change as a unified diff, without secrets."""
+def summary(change: Change) -> str:
+    """Return what a change does, in one line for people."""
+    before, after = called_at(change.old), called_at(change.new)
+    if change.new is None:
+        what = f"entries at {_events(before)}" if before else "own"
+        return f"{change.label} goes, for it holds nothing but hookturn's {what}"
+    new, gone = [name for name in after if name not in before], [name for name in before if name not in after]
+    words = []
+    if new:
+        words.append(f"hookturn is called at {_events(new)}")
+    if gone:
+        words.append(f"hookturn is not called any more at {_events(gone)}")
+    if after and not (new or gone):
+        words.append(f"how hookturn is called at {_events(after)}")
+    if change.path.endswith((".js", ".mjs")):
+        words.append("a module of hookturn's own")
+    return f"{change.label} {'is new' if change.old is None else 'changes'}{': ' if words else ''}{'; '.join(words)}"
+
+
+def _events(names: list[str]) -> str:
+    if len(names) <= MOST_EVENTS:
+        return ", ".join(names)
+    return f"{len(names)} events ({', '.join(names[:MOST_EVENTS])}, ...)"
+
+
+def difference(change: Change, context: int = 3) -> str:
+    """Return a change as a unified diff, without secrets.
+
+    Parameters:
+        change: the change.
+        context: lines around each difference that stay as they are.
+    """
     from difflib import unified_diff
 
     from ..redact import redact
@@ -172,18 +205,45 @@ def difference(change: Change) -> str:
 
     before = "/dev/null" if change.old is None else change.label
     after = "/dev/null" if change.new is None else change.label
-    return "".join(unified_diff(lines(change.old), lines(change.new), before, after))
+    return "".join(unified_diff(lines(change.old), lines(change.new), before, after, n=context))
+
+
+def backup_beside(change: Change) -> str:
+    """Return where the old form of a file is kept beside it, or "" where it is not: there is none, it holds a secret
+    that would end in the repository, or something else stands there.
+    """
+    import os
+    from stat import S_ISREG
+
+    if change.old is None or change.private:
+        return ""
+    path = os.path.realpath(change.path) + BACKUP
+    try:
+        return path if S_ISREG(os.lstat(path).st_mode) else ""
+    except OSError:  # nothing stands there
+        return path
+
+
+def _holds(path: str, content: bytes | None) -> bool:
+    if content is None:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(content) + 1) == content
+    except OSError:  # as a rule, it is not there
+        return False
 
 
 def write(change: Change) -> str:
-    """Make one change: the old form is kept beside it (of a file with a secret: in the user's state folder), the
-    new one is put in its place at once.
+    """Make one change: the old form is kept beside it (or in the user's state folder, see ``backup_beside``), the new
+    one is put in its place at once.
 
     Parameters:
         change: from ``plan``.
 
     Returns:
-        the backup's path, or "" when there was nothing to keep.
+        the backup's path, or "" when there was nothing to keep: no old form, or one that becomes again what its backup
+        holds, which a run that is killed must find there next time.
 
     Raises:
         CannotInstall: when the file is no longer what the plan was made for, or cannot be written.
@@ -212,12 +272,15 @@ def write(change: Change) -> str:
                         "Run the command as that user."
                     )
                 mode = os.stat(real).st_mode & (0o700 if change.private else 0o777)
-                backup = real + BACKUP
+                backup = backup_beside(change)
                 kept_in = folder
-                if change.private:  # not beside it: a token would end in the repository
+                if not backup:
                     kept_in = os.fspath(private_dir(locks / "backups", base=locks))
                     backup = os.path.join(kept_in, safe_component(real) + BACKUP)
-                write_private(backup, change.old, base=kept_in)
+                if _holds(backup, change.new):
+                    backup = ""
+                else:
+                    write_private(backup, change.old, base=kept_in, durable=True)
             if change.new is None:
                 os.unlink(real)
                 return backup

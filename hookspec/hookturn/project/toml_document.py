@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents.toml_text import parse_toml
 from .document import MAX_DEPTH, MAX_NODES, Document, Lines, decode
 from .problems import kind_of, show_path
 
@@ -35,7 +36,7 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
     if text is None:
         return document
     try:
-        data = _parse_toml(text)
+        data: Any = parse_toml(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and not the only one
         import re
 
@@ -76,13 +77,6 @@ def read_toml(content: bytes, file: str, prefix: Path = ("tool", "hookturn")) ->
             "No configuration needs that much.",
         )
     return document
-
-
-def _parse_toml(text: str) -> Any:
-    import sys
-    from importlib import import_module
-
-    return import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
 
 
 def _plain_toml(value: Any, count: list[int], depth: int) -> Any:
@@ -169,7 +163,7 @@ class _Toml:
             if text[start : start + 1] in ('"', "'"):
                 self._string()
                 raw = text[start : self.pos]
-                parts.append((_parse_toml(f"k = {raw}")["k"] if "\\" in raw else raw[1:-1], start))
+                parts.append((parse_toml(f"k = {raw}")["k"] if "\\" in raw else raw[1:-1], start))
             else:
                 while text[self.pos : self.pos + 1].isalnum() or text[self.pos : self.pos + 1] in ("-", "_"):
                     self.pos += 1

@@ -115,15 +115,22 @@ class Courier:
             self._flush_end = 0.0
             if self._thread is None or not self._thread.is_alive():
                 self._stop = False
-                self._halted, self._halt = os.pipe()
-                self._thread = Thread(target=self._run, name="hookturn-courier", daemon=True)
                 try:
-                    self._thread.start()
-                except BaseException:
-                    self._thread = None
-                    self._close_pipe()
-                    raise
+                    self._begin()
+                except (OSError, RuntimeError):  # nothing to be had: the next message or process sends it
+                    return
             self._changed.notify_all()
+
+    def _begin(self) -> None:
+        self._thread = None
+        self._halted, self._halt = os.pipe()
+        thread = Thread(target=self._run, name="hookturn-courier", daemon=True)
+        try:
+            thread.start()
+        except BaseException:
+            self._close_pipe()
+            raise
+        self._thread = thread
 
     def _close_pipe(self) -> None:
         os.close(self._halted)

@@ -247,5 +247,5 @@ def _sound(delivery: Delivery) -> Delivery:
 def _names(folder: str) -> list[str]:
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith(".json") and name[0] != ".")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []

@@ -378,9 +378,8 @@ class Webhook:
         Raises:
             NoAnswer: when it cannot be stored.
         """
-        courier = self.courier(self.state_dir(ctx))
         try:
-            courier.take(self, message)
+            self.courier(self.state_dir(ctx)).take(self, message)
         except OSError as error:
             why = f"the event could not be stored, and was not sent: {error.strerror or error}"
             raise NoAnswer(f"{self.entry.source}: {why}") from None

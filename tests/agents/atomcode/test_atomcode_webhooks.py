@@ -388,6 +388,87 @@ def test_a6_what_a_living_process_collects_is_left_to_it(serve, hooked):
     assert sorted(len(request.json["events"]) for request in server.wait(2)) == [1, 2]
 
 
+def refuse(project_state, *names):
+    """Let the state folder have no room: files stand where folders must be made."""
+    for name in names:
+        path = project_state / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+
+
+def names_of(requests):
+    return [row["context"]["context"]["session_id"] for request in requests for row in request.json["events"]]
+
+
+@pytest.mark.parametrize("blocked", ["webhooks/spool", "webhooks"])
+def test_a6_what_the_spool_refuses_stays_and_is_sent_when_it_can_be_stored(serve, hooked, blocked):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=2))
+    state = Path(paths.project_state(atom.folder))
+    refuse(state, blocked)
+    engine = atom.engine()
+    outs = [engine.fire(events.TurnStart(session_id=f"s-{number}")) for number in range(5)]
+    # told once, and not at each event: a hook that fails again and again would be set aside
+    assert [bool(out.failures) for out in outs] == [False, True, False, False, False]
+    assert "could not be stored" in outs[1].failures[0].message
+    assert not server.requests
+    (state / blocked).unlink()
+    engine.fire(events.SessionEnd(session_id="s-0"))
+    assert names_of(server.wait(3)) == [f"s-{number}" for number in range(5)]
+    for number in range(5, 7):
+        engine.fire(events.TurnStart(session_id=f"s-{number}"))
+    assert names_of(server.wait(4))[5:] == ["s-5", "s-6"]
+    engine.close()
+    assert not list(state.glob("webhooks/batches/*"))
+    assert len(server.requests) == 4
+
+
+def test_a6_what_the_spool_still_refuses_at_the_end_is_sent_by_the_next(serve, hooked):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=2))
+    state = Path(paths.project_state(atom.folder))
+    refuse(state, "webhooks/spool")
+    engine = atom.engine()
+    for number in range(3):
+        engine.fire(events.TurnStart(session_id=f"s-{number}"))
+    engine.close()
+    (state / "webhooks/spool").unlink()
+    engine = atom.engine()
+    engine.fire(events.TurnStart(session_id="next"))
+    assert names_of(server.wait(2)) == ["s-0", "s-1", "s-2", "next"]
+    engine.close()
+    assert not list(state.glob("webhooks/batches/*"))
+
+
+def test_a6_what_the_spool_refused_is_offered_again_after_a_while(serve, hooked, monkeypatch):
+    monkeypatch.setattr("hookturn.agents.atomcode.batches.AGAIN", 0.1)
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=1, flush_interval_ms=50))
+    state = Path(paths.project_state(atom.folder))
+    refuse(state, "webhooks/spool")
+    engine = atom.engine()
+    engine.fire(events.TurnStart(session_id="s-0"))
+    (state / "webhooks/spool").unlink()
+    assert names_of(server.wait(1)) == ["s-0"]
+    engine.close()
+
+
+def test_a6_without_a_thread_the_interval_begins_with_the_next_event(serve, hooked, monkeypatch):
+    server = serve()
+    atom = hooked(server, "turn_start", extra=batched(server, batch_size=100, flush_interval_ms=50))
+    engine = atom.engine()
+
+    def no_thread(timer):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hookturn.agents.atomcode.batches.Timer.start", no_thread)
+        assert not engine.fire(events.TurnStart(session_id="s-0")).failures
+    engine.fire(events.TurnStart(session_id="s-1"))
+    assert names_of(server.wait(1)) == ["s-0", "s-1"]
+    engine.close()
+
+
 def test_a6_a_disk_that_keeps_nothing_costs_no_event(serve, hooked, monkeypatch):
     server = serve()
     atom = hooked(server, "turn_start", extra=batched(server, batch_size=2))

@@ -67,8 +67,15 @@ def _dispose(batch: Batch) -> Any:
     return on_dispose
 
 
+AGAIN = 30.0
+"""Seconds after which events that the spool refused are offered to it again, at the earliest."""
+
+MOST = 10_000
+"""Events that wait while the spool refuses them; of more the oldest are dropped, and that is told."""
+
+
 class Batch:
-    """Collects one webhook's events.
+    """Collects one webhook's events. What the spool refuses, on a full disk say, stays and is offered again.
 
     Parameters:
         entry: the configured hook.
@@ -82,6 +89,8 @@ class Batch:
         self.seconds: float = entry.extra["batch"]["seconds"]
         self._lock = Lock()
         self._events: list[dict[str, Any]] = []
+        self._loose: list[bytes] = []  # those of them that are in memory only
+        self._refused = False  # whether the spool took no more when it was last asked
         self._timer: Timer | None = None
         self._ctx: Any = None
         self._kept: Kept | None = None
@@ -101,44 +110,86 @@ class Batch:
             self._ctx = ctx
             self._keep(row, ctx)
             self._events.append(row)
-            full = len(self._events) >= self.size
-            if not full and self._timer is None:
-                self._timer = Timer(self.seconds, self._late)
-                self._timer.daemon = True
-                self._timer.start()
+            full = len(self._events) >= self.size and not self._refused
+            if not full:
+                self._wait()
+            if len(self._events) > MOST:
+                del self._events[0]
+                ctx.log.warning("{}: the oldest of {} waiting events is dropped", self.entry.source, MOST + 1)
         if full:
             self.flush()
 
+    def _wait(self) -> None:
+        """Have what there is sent when the interval is over. The lock is held."""
+        if self._timer is not None:
+            return
+        timer = Timer(max(self.seconds, AGAIN) if self._refused else self.seconds, self._late)
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:  # no thread is to be had: the next event asks again
+            return
+        self._timer = timer
+
     def _keep(self, row: dict[str, Any], ctx: Any) -> None:
         """Keep an event on the disk; the first one takes over those of processes that are gone. The lock is held."""
+        self._loose.append(self.webhook.clean(payload.dumps(row).encode("utf-8")))
         try:
             if self._kept is None:
                 self._kept = Kept(self.webhook.state_dir(ctx), self.webhook.key)
                 self._events += self._kept.adopt()
-            self._kept.add([self.webhook.clean(payload.dumps(row).encode("utf-8"))])
+            self._kept.add(self._loose)
+            self._loose = []
         except OSError as error:
-            ctx.log.warning("{}: an event is kept in memory only: {}", self.entry.source, error)
+            del self._loose[:-MOST]
+            if len(self._loose) == 1:
+                ctx.log.warning("{}: events are kept in memory only: {}", self.entry.source, error)
 
-    def flush(self) -> None:
+    def flush(self, *, last: bool = False) -> None:
         """Send what there is.
 
+        Parameters:
+            last: nothing is offered again in this process; what is on the disk is left to a later one.
+
         Raises:
-            NoAnswer: when it could not be stored.
+            NoAnswer: when it could not be stored; what was not stays.
         """
         with self._lock:
-            rows, self._events = self._events, []
             timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()
-            for start in range(0, len(rows), self.size):
-                self.webhook.store(self._message(rows[start : start + self.size]), self._ctx)
+            try:
+                while self._events:
+                    self.webhook.store(self._message(self._events[: self.size]), self._ctx)
+                    del self._events[: self.size]
+            except NoAnswer:
+                self._refused = True
+                if last:
+                    self._leave()
+                else:
+                    self._wait()
+                raise
+            self._refused = False
+            self._loose = []
             if self._kept is not None:
                 self._kept.forget()
+
+    def _leave(self) -> None:
+        """Leave to a later process what is on the disk; tell how much is not. The lock is held."""
+        if self._kept is None:
+            return
+        try:
+            self._kept.add(self._loose)
+        except OSError as error:
+            self._ctx.log.warning(
+                "{}: {} events cannot be stored, and are lost: {}", self.entry.source, len(self._loose), error
+            )
+        self._kept.leave()
 
     def close(self) -> Any:
         """Send what there is, and give the spool its last chance."""
         try:
-            self.flush()
+            self.flush(last=True)
         finally:
             closing = self.webhook.close()
         return closing

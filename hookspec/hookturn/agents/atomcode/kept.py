@@ -37,6 +37,7 @@ class Kept:
         self._path = ""
         self._fd = -1
         self._pid = 0
+        self._torn = False  # whether its last line may have no end
 
     def add(self, rows: list[bytes]) -> None:
         """Keep some events, each one line of JSON.
@@ -46,7 +47,9 @@ class Kept:
         """
         if self._fd < 0 or self._pid != os.getpid():  # a forked child has a batch of its own
             self._begin()
-        write_all(self._fd, b"".join(row + b"\n" for row in rows))
+        begin, self._torn = b"\n" if self._torn else b"", True
+        write_all(self._fd, begin + b"".join(row + b"\n" for row in rows))
+        self._torn = False
 
     def _begin(self) -> None:
         private_dir(self._base)
@@ -56,7 +59,7 @@ class Kept:
             fd = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, base=self._base)
             platform.lock(fd)
             if os.fstat(fd).st_nlink:
-                self._fd, self._pid = fd, os.getpid()
+                self._fd, self._pid, self._torn = fd, os.getpid(), False
                 return
             os.close(fd)  # somebody took it for one that was left
         raise OSError(ESTALE, "was removed again and again", self._path)
@@ -66,6 +69,12 @@ class Kept:
         if self._fd >= 0 and self._pid == os.getpid():
             with suppress(OSError):
                 os.unlink(self._path)
+            os.close(self._fd)
+        self._fd = -1
+
+    def leave(self) -> None:
+        """Let go of the file: what is in it is for the next process, or the next batch of this one."""
+        if self._fd >= 0 and self._pid == os.getpid():
             os.close(self._fd)
         self._fd = -1
 

@@ -55,26 +55,36 @@ class Background:
                 waits = len(self._waiting)
                 if waits < WAITING:
                     self._waiting.append((timing, event, ctx))
-                    self._work()
+                started = self._work()
             if waits >= WAITING:
                 ctx.log.warning(
                     "the background hook is not run for this event: {} of its processes run and {} events wait",
                     self._most,
                     waits,
                 )
+            elif not started:
+                ctx.log.warning("the background hook has no thread yet: {} events wait for it", waits + 1)
 
         return start
 
-    def _work(self) -> None:
-        """Start another thread if there may be one. The lock is held."""
+    def _work(self) -> bool:
+        """Start another thread if there may be one. The lock is held.
+
+        Returns:
+            whether a thread runs what waits.
+        """
         if len(self._running) >= self._most:
-            return
+            return True
         from threading import Thread
 
         stop: list[Any] = []
         thread = Thread(target=self._all, args=(stop,), daemon=True, name="hookturn-async")
         self._running[thread] = stop
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # none is to be had; what waits is for the others, or the next event asks again
+            del self._running[thread]
+        return bool(self._running)
 
     def _all(self, stop: list[Any]) -> None:
         """Run what waits until nothing does."""
@@ -113,6 +123,9 @@ class Background:
         @hookimpl
         def on_dispose() -> None:
             end = monotonic() + PATIENCE
+            with self._lock:
+                if self._waiting:
+                    self._work()
             while left := self._left():
                 for thread in left:
                     thread.join(max(0.0, end - monotonic()))
