@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from . import events as events
     from . import redact as redact
     from .engine.approval import Approval as Approval
+    from .engine.async_session import AsyncSession as AsyncSession
     from .engine.composition import Composition as Composition
     from .engine.engine import Engine as Engine
     from .engine.outcome import Failure as Failure
     from .engine.outcome import HookRecord as HookRecord
     from .engine.outcome import Outcome as Outcome
-    from .engine.session import AsyncSession as AsyncSession
     from .engine.session import Session as Session
     from .spec.answers import Allow as Allow
     from .spec.answers import Answer as Answer
@@ -51,7 +51,7 @@ _HOME = {
     "AnswerError": ".spec.errors",
     "Approval": ".engine.approval",
     "Ask": ".spec.answers",
-    "AsyncSession": ".engine.session",
+    "AsyncSession": ".engine.async_session",
     "Block": ".spec.answers",
     "Composition": ".engine.composition",
     "ConfigError": ".spec.errors",

@@ -39,7 +39,7 @@ def test_a_call_imports_nothing_dear(tmp_path: Path) -> None:
         }  # fmt: skip
         called = imports(["-m", "hookturn", "bridge", "claude-code"], payload, environ, project)
     bare = imports(["-c", "pass"], {}, environ, project)
-    assert "hookturn.engine.session" in called
+    assert "hookturn.engine.async_session" in called
     assert DEAR & called - bare == set()
 
 

@@ -24,7 +24,7 @@ from hookturn.agents import bridge, kin, memory, open_sessions
 from hookturn.agents.claude_code import hooks as claude
 from hookturn.agents.moments import Moment
 from hookturn.engine import journal
-from hookturn.engine.session import SteppedSession
+from hookturn.engine.async_session import SteppedSession
 
 CAPTURES = Path(__file__).parent.parent / "data/captures/claude"
 PAYLOADS = {path.stem: json.loads(path.read_text()) for path in sorted(CAPTURES.glob("*.json"))}

@@ -26,7 +26,8 @@ from hookturn import (
     Warn,
     hookimpl,
 )
-from hookturn.engine.session import AsyncTurn, Turn
+from hookturn.engine.async_session import AsyncTurn
+from hookturn.engine.session import Turn
 from hookturn.spec.timings import TIMINGS
 
 # What the hooks say depends on words in the script, so that both drivers meet the same hooks.

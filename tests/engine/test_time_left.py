@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hookturn import Engine, events, hookimpl
-from hookturn.engine.engine import time_left
+from hookturn.engine.nesting import time_left
 
 
 class Asks:

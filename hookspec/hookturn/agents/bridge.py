@@ -210,7 +210,7 @@ def answer(
         something and a hook there fails closed (a guard, ``on_failure: deny``, a required plugin), else an
         answer without opinion; the cause is in ``stderr`` either way.
     """
-    from ..engine.engine import run_on_thread
+    from ..engine.waiting import run_on_thread
 
     call = _Call(agent, payload, environ, cwd, event, memory)
     if call.hooks is None or call.answer is not None:

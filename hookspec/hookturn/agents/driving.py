@@ -7,7 +7,7 @@ state, so that every call may be a process of its own.
 
 from __future__ import annotations
 
-from ..engine.session import SteppedSession
+from ..engine.async_session import SteppedSession
 from ..quick import sha256_hex
 from ..spec.errors import LifecycleError
 from ..spec.record import thaw
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
-    from ..engine.engine import Engine, Wait
+    from ..engine.async_session import AsyncTurn
+    from ..engine.engine import Engine
     from ..engine.outcome import Outcome
-    from ..engine.session import AsyncTurn
+    from ..engine.waiting import Wait
     from ..spec.tools import Tool
     from .moments import Moment, Row
 

@@ -88,7 +88,7 @@ async def close_stale(
     """
     from time import monotonic
 
-    from ..engine.session import SteppedSession
+    from ..engine.async_session import SteppedSession
 
     ended: list[str] = []
     for session_id, about in _known_of(engine, agent).items():

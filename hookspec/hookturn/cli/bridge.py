@@ -285,7 +285,7 @@ def _let_go(engines: list[Engine]) -> bool:
     """Dispose of the plugins; tells whether something is left that may hold the process up."""
     import threading
 
-    from ..engine.engine import run_on_thread
+    from ..engine.waiting import run_on_thread
 
     for engine in engines:
         try:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import ContextVar
 from functools import partial
 from threading import RLock
 from time import monotonic, perf_counter
 
 from ..spec.answers import STRATEGIES, Deny
-from ..spec.errors import (
-    AnswerError,
-    EventError,
-    HookturnError,
-    NestingError,
-    RegistrationError,
-    did_you_mean,
-)
+from ..spec.errors import EventError, RegistrationError, did_you_mean
 from ..spec.events import Error, Event, OutcomeEvent, ToolEvent
-from ..spec.record import safe_text
 from .capabilities import HookContext, logger
+from .failures import STRIKES, Strikes, note_failure
 from .fold import Fold, Permissions
-from .outcome import Failure, HookRecord, Outcome, describe
+from .nesting import LEVELS, MAX_NESTING, Nest, nest_now, through_service, too_deep
+from .outcome import HookRecord, Outcome, describe
 from .plan import Plan, Step
 from .registry import Plugin, Registry
 from .state import Stores
+from .waiting import start_thread, thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,20 +33,12 @@ if TYPE_CHECKING:
     from .manager import Manager
     from .session import Session
     from .session_state import SessionState
+    from .waiting import Wait
 
     Approver = Callable[[Any], Any]
 
-MAX_NESTING = 8
-"""How deep hooks may fire hooks."""
-
-MAX_SERVICE_DEPTH = 3
-"""How deep services may call services."""
-
 MAX_ATTACHED = 1_000
 """Attached sessions that are kept in memory; the others are read from their files again."""
-
-STRIKES = 5
-"""Failures in a row after which a plugin is set aside for the session."""
 
 GUARD_SHARE = 0.2
 """Part of a fire's time that is kept for guards."""
@@ -64,40 +50,8 @@ LADDER_TIMINGS = ("on_tool_call_start", "pre_tool_execution")
 """Where a session applies the permission rules."""
 
 
-class _Nest:
-    """Where in nested fires the current thread or task is."""
-
-    __slots__ = ("depth", "end", "service_depth", "skip")
-
-    def __init__(
-        self,
-        depth: int = 0,
-        skip: frozenset[str] = frozenset(),
-        service_depth: int = 0,
-        end: float = float("inf"),
-    ) -> None:
-        self.depth = depth
-        self.skip = skip
-        self.service_depth = service_depth
-        self.end = end  # by the monotonic clock
-
-
-_nest: ContextVar[_Nest] = ContextVar("hookturn_nest", default=_Nest())  # noqa: B039 - never changed in place
-# One object per depth, so that a fire allocates none.
-_LEVELS = (_nest.get(), *(_Nest(depth) for depth in range(1, MAX_NESTING + 1)))
-_TOP, _FIRST = _LEVELS[0], _LEVELS[1]
+_TOP, _FIRST = LEVELS[0], LEVELS[1]
 _new = object.__new__
-
-
-def time_left() -> float:
-    """Return how many seconds the running hook has left; infinity outside of hooks that have a limit.
-
-    For runners, which stop what they started: the engine stops coroutines only.
-    """
-    return _nest.get().end - monotonic()
-
-
-Wait = tuple["Awaitable[Any] | None", "Callable[[], Any] | None", float]
 
 
 class Engine:
@@ -186,8 +140,7 @@ class Engine:
         self._lock = RLock()
         self._sessions: dict[str, SessionState] = {}
         self._loose: dict[str, list[str]] = {}  # injections for sessions that the engine does not run
-        self._strikes: dict[tuple[str, str], int] = {}
-        self._aside: set[tuple[str, str]] = set()
+        self._strikes = Strikes()
         self._pool: Any = None  # helper loops for coroutine hooks in synchronous code
         refused: list[RegistrationError] = []
         given: list[tuple[Any, Any, str]] = [("host", host, "host")] if host is not None else []
@@ -357,7 +310,7 @@ class Engine:
         translated = self.tools is not None and issubclass(spec.event, ToolEvent)
         if (
             timing != "on_outcome"
-            and not (self.threaded or self.dry_run or self._aside or translated or self.composition)
+            and not (self.threaded or self.dry_run or self._strikes.aside or translated or self.composition)
             and self.plan("on_outcome") is None
             and (plan is None or plan.plain)
         ):
@@ -387,12 +340,12 @@ class Engine:
                 out = _new(Outcome)
                 out.event = event
                 return out
-            if deadline is None and _nest.get() is _TOP:
-                token = _nest.set(_FIRST)
+            if deadline is None and nest_now.get() is _TOP:
+                token = nest_now.set(_FIRST)
                 try:
                     fold = self._loop(plan, event, None)
                 finally:
-                    _nest.reset(token)
+                    nest_now.reset(token)
                 if fold is None:
                     out = _new(Outcome)
                     out.event = event
@@ -403,7 +356,7 @@ class Engine:
     async def afire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
         """Fire an event from a coroutine; coroutine hooks run on the current loop. See ``fire``."""
         plan = self._hot.get(event.timing)
-        if plan is None or measure or deadline is not None or _nest.get() is not _TOP:
+        if plan is None or measure or deadline is not None or nest_now.get() is not _TOP:
             return await self._afire(self.plan(event.timing), event, measure, deadline, None, None)
         fold = self._fire_plain(plan, event, None, None) if plan else None
         if fold is None:
@@ -436,8 +389,8 @@ class Engine:
 
     def check_nesting(self) -> None:
         """Raise NestingError when a hook at the deepest level would fire once more."""
-        if _nest.get().depth >= MAX_NESTING:
-            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING}")
+        if nest_now.get().depth >= MAX_NESTING:
+            raise too_deep()
 
     def decide(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
         """Fire one event as a session does: at a tool call, the permission rules count too.
@@ -539,9 +492,9 @@ class Engine:
         """Whether nothing asks for more than the plain loop does."""
         return (
             self.composition is None
-            and not self._aside
+            and not self._strikes.aside
             and (plan.own or not self.threaded)
-            and not _nest.get().skip
+            and not nest_now.get().skip
         )
 
     def _folded(self, fold: Fold) -> Outcome:
@@ -559,17 +512,17 @@ class Engine:
         times: list[tuple[str, float]] | None = None,
     ) -> Fold | None:
         """Call synchronous hooks at the depth that is due. None when no hook said anything."""
-        nest = _nest.get()
+        nest = nest_now.get()
         if nest.depth >= MAX_NESTING:
-            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING} in {event.timing}")
+            raise too_deep(event.timing)
         fold = None
         if permissions is not None or carried is not None:
             fold = Fold(plan.timing, event, permissions, carried)
-        token = _nest.set(_LEVELS[nest.depth + 1])
+        token = nest_now.set(LEVELS[nest.depth + 1])
         try:
             return self._loop(plan, event, fold, times)
         finally:
-            _nest.reset(token)
+            nest_now.reset(token)
 
     def _loop(
         self, plan: Plan, event: Event, fold: Fold | None, times: list[tuple[str, float]] | None = None
@@ -616,8 +569,8 @@ class Engine:
                     break
         if times:
             times[-1] = (times[-1][0], perf_counter() - before)
-        if self._strikes:
-            self._forgive([step for group in groups for _, _, step in group], fold, event.session_id)
+        if self._strikes.counts:
+            self._strikes.forgive([step for group in groups for _, _, step in group], fold, event.session_id)
         return fold
 
     def _steps(
@@ -635,9 +588,9 @@ class Engine:
         fold = self._new_fold(timing, plan, event, permissions, carried)
         if plan is None or bool(fold.ended):  # bool(): a bare test narrows the type to ''
             return fold
-        nest = _nest.get()
+        nest = nest_now.get()
         if nest.depth >= MAX_NESTING:
-            raise NestingError(f"hooks that fire hooks nested deeper than {MAX_NESTING} in {event.timing}")
+            raise too_deep(event.timing)
         begun = monotonic()
         end = begun + deadline if deadline is not None else None
         hooks_end = begun + deadline * (1 - GUARD_SHARE) if deadline is not None else None
@@ -648,7 +601,7 @@ class Engine:
             if fold.ended and not step.guard:
                 fold.not_called(step, fold.ended)
                 continue
-            aside = (event.session_id, step.plugin) in self._aside
+            aside = (event.session_id, step.plugin) in self._strikes.aside
             if aside and not (step.unfiltered or step.fails_closed):
                 if measure:
                     fold.not_called(step, f"set aside after {STRIKES} failures in a row")
@@ -676,7 +629,7 @@ class Engine:
             start = perf_counter()
             try:
                 until = min(nest.end, monotonic() + limit)
-                token = _nest.set(_Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
+                token = nest_now.set(Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
                 try:
                     if self.threaded and not step.is_async and step.owner.layer != "builtin":
                         answer = yield None, partial(step.call, fold.event), limit
@@ -688,7 +641,7 @@ class Engine:
                     if answer is not None and hasattr(answer, "__await__"):
                         answer = yield answer, None, limit
                 finally:
-                    _nest.reset(token)
+                    nest_now.reset(token)
                     if times is not None:
                         times.append((step.name, perf_counter() - start))
                 elapsed = perf_counter() - start
@@ -711,8 +664,8 @@ class Engine:
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
             if fold.question is not None:
                 yield from self._consult(fold)
-        if self._strikes:
-            self._forgive(called, fold, event.session_id)
+        if self._strikes.counts:
+            self._strikes.forgive(called, fold, event.session_id)
         fold.tally()
         if fold.question is not None:
             yield from self._consult(fold)
@@ -737,7 +690,7 @@ class Engine:
         fold = ComposedFold(
             self.composition, timing, event, permissions, carried, watching=self.mode == "monitor"
         )
-        skip = _nest.get().skip
+        skip = nest_now.get().skip
         fold.begin(
             [
                 step
@@ -795,49 +748,14 @@ class Engine:
         *,
         reached: bool = True,
     ) -> None:
-        kind, text = type(error).__name__, describe(error)
-        message = text.removeprefix(kind).removeprefix(": ")
-        if isinstance(error, SystemExit):
-            message = f"the hook called exit({safe_text(error.code)})"
-        failure = Failure(
-            fold.timing.name, step.name, step.plugin, step.owner.distribution, kind, message, elapsed, error
-        )
-        fold.fail(step, failure, micros)
-        event = fold.event
-        key = (event.session_id, step.plugin)
-        who = f"{step.name} (from {step.owner.distribution})" if step.owner.distribution else step.name
-        remedy = error.remedy if isinstance(error, HookturnError) else ""
-        log = logger(step.name)
-        log.warning(
-            "hook {} failed in {} after {:.3f} s: {}",
-            who,
-            fold.timing.name,
-            elapsed,
-            _told(error, f"{text}. {remedy}" if remedy else text),
-        )
-        if not reached:  # the fault of others
-            return
-        with self._lock:
-            strikes = self._strikes[key] = self._strikes.get(key, 0) + 1
-            if len(self._strikes) > 10_000:
-                self._strikes.pop(next(iter(self._strikes)))
-        counts = not step.fails_closed and not step.unfiltered
-        if strikes >= STRIKES and counts and key not in self._aside:
+        note_failure(fold, step, error, elapsed, micros)
+        # That it was not reached is the fault of others.
+        if reached and self._strikes.against(step, fold.event.session_id):
             with self._lock:
-                self._aside.add(key)
                 self._hot = {}
             words = f"{step.name} failed {STRIKES} times in a row and is set aside for this session"
             fold.warnings.append(words)
-            log.error(words)
-
-    def _forgive(self, called: list[Step], fold: Fold | None, session: str) -> None:
-        """Forget the earlier failures of what was called and did not fail."""
-        still = {failure.plugin for failure in fold.failures} if fold is not None else set()
-        if fold is not None:  # not called, because the plan had ended
-            still |= {record.plugin for record in fold.records if not record.matched}
-        for step in called:
-            if step.plugin not in still:
-                self._strikes.pop((session, step.plugin), None)
+            logger(step.name).error(words)
 
     def _report(self, fold: Fold, out: Outcome, end: float | None = None) -> Generator[Wait, Any, None]:
         """Give the hooks' failures to on_error, once; failing on_error hooks do not recurse.
@@ -1036,12 +954,9 @@ class Engine:
         if self._sessions.get(state.id) is state:
             del self._sessions[state.id]
         self.stores.forget(state.id)
-        with self._lock:
-            if self._aside:
-                self._aside = {key for key in self._aside if key[0] != state.id}
+        if self._strikes.forget(state.id):
+            with self._lock:
                 self._changed()
-            for key in [key for key in self._strikes if key[0] == state.id]:
-                del self._strikes[key]
 
     def inject(self, session_id: str, text: str) -> None:
         """Add text to a session's next system prompt."""
@@ -1059,49 +974,9 @@ class Engine:
 
     def services_for(self, plugin: Plugin) -> Mapping[str, Callable[..., Any]]:
         """Return the services as one plugin gets them: calls made through them skip that plugin."""
-        return {name: self._service(plugin, name, function) for name, function in self.services.items()}
-
-    def _service(self, plugin: Plugin, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        from functools import wraps
-        from inspect import iscoroutinefunction
-
-        def enter() -> Any:
-            nest = _nest.get()
-            if nest.service_depth >= MAX_SERVICE_DEPTH:
-                raise NestingError(
-                    f"the service {name!r} was called through services {MAX_SERVICE_DEPTH} deep"
-                )
-            return _nest.set(_Nest(nest.depth, nest.skip | {plugin.name}, nest.service_depth + 1, nest.end))
-
-        if iscoroutinefunction(function):
-
-            @wraps(function)
-            async def acall(*args: Any, **kwargs: Any) -> Any:
-                token = enter()
-                try:
-                    return await function(*args, **kwargs)
-                finally:
-                    _nest.reset(token)
-
-            return acall
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            token = enter()
-            try:
-                result = function(*args, **kwargs)
-            finally:
-                _nest.reset(token)
-            return finish(result) if hasattr(result, "__await__") else result
-
-        async def finish(awaitable: Awaitable[Any]) -> Any:
-            token = enter()
-            try:
-                return await awaitable
-            finally:
-                _nest.reset(token)
-
-        return call
+        return {
+            name: through_service(plugin.name, name, function) for name, function in self.services.items()
+        }
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -1146,98 +1021,3 @@ def _log_overruled(out: Outcome) -> None:
         logger(name).warning(
             "{} said {} in {} ({}); the user's always_allow set it aside", name, decision, out.timing, reason
         )
-
-
-def _told(error: BaseException, text: str) -> str:
-    """Return a failure for the log: with its traceback, without secrets.
-
-    loguru's own tracebacks show the values of variables (its ``diagnose`` is on unless the host turned it off).
-    """
-    from traceback import format_exception
-
-    from ..redact import redact
-
-    if not isinstance(error, (AnswerError, TimeoutError)):
-        text += "\n" + "".join(format_exception(type(error), error, error.__traceback__)).rstrip()
-    return redact(text)
-
-
-def thrown(problem: BaseException) -> BaseException:
-    """Return what a generator of steps is to be told: a GeneratorExit of foreign code would close it instead."""
-    if isinstance(problem, GeneratorExit):
-        return RuntimeError("GeneratorExit was raised where only a generator's end raises it")
-    return problem
-
-
-def hooks_own(problem: BaseException) -> BaseException:
-    """Return what a hook of a threaded engine raised as a failure of that hook, whatever it is.
-
-    No Ctrl-C arrives on its thread, and nobody cancels its task but us: a KeyboardInterrupt, a CancelledError and the
-    like must not end the fire, and with it the hooks that come after.
-    """
-    if isinstance(problem, (Exception, SystemExit)):
-        return problem
-    failure = RuntimeError(f"the hook raised {describe(problem)}")
-    failure.__cause__ = problem
-    return failure
-
-
-def run_on_thread(function: Callable[[], Any], seconds: float) -> Any:
-    """Run a function on a daemon thread and wait; at the time limit the thread is abandoned.
-
-    Raises:
-        TimeoutError: when it is not done in time.
-        BaseException: whatever the function raises.
-    """
-    from contextvars import copy_context
-    from threading import Event as Flag
-    from threading import Thread
-
-    done = Flag()
-    box: list[Any] = [None, None]
-    context = copy_context()
-
-    def work() -> None:
-        try:
-            box[0] = context.run(function)
-        except BaseException as error:  # raised again where it is waited for
-            box[1] = error
-        done.set()
-
-    Thread(target=work, daemon=True, name="hookturn-hook").start()
-    if not done.wait(seconds):
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    if box[1] is not None:
-        raise box[1]
-    return box[0]
-
-
-def start_thread(function: Callable[[], Any], loop: Any) -> Any:
-    """Run a function on a daemon thread; returns a future of ``loop`` for its result."""
-    from contextlib import suppress
-    from contextvars import copy_context
-    from threading import Thread
-
-    future = loop.create_future()
-    context = copy_context()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is None:
-            future.set_result(result)
-        elif isinstance(error, StopIteration):
-            future.set_exception(RuntimeError("the hook raised StopIteration"))
-        else:
-            future.set_exception(error)
-
-    def work() -> None:
-        try:
-            result, error = context.run(function), None
-        except BaseException as problem:  # raised again where it is waited for
-            result, error = None, hooks_own(problem)
-        with suppress(RuntimeError):  # the loop may be gone by then
-            loop.call_soon_threadsafe(settle, result, error)
-
-    Thread(target=work, daemon=True, name="hookturn-hook").start()
-    return future

@@ -18,14 +18,15 @@ from contextvars import copy_context
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from .engine import hooks_own, thrown
+from .waiting import hooks_own, thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from typing import Any
 
-    from .engine import Engine, Wait
+    from .engine import Engine
+    from .waiting import Wait
 
 MOST_PARKED = 16
 """Threads that wait for the next fire; further ones end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..engine.engine import time_left
+from ..engine.nesting import time_left
 from ..platform import agent_environ
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl

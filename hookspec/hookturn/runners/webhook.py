@@ -11,7 +11,7 @@ import os
 from threading import Lock
 from time import monotonic
 
-from ..engine.engine import time_left
+from ..engine.nesting import time_left
 from ..spec.answers import Warn
 from ..spec.errors import AnswerError, EventError, RegistrationError
 from ..spec.markers import hookimpl

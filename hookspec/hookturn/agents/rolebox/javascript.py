@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...engine.capabilities import logger
-from ...engine.engine import time_left
+from ...engine.nesting import time_left
 from ...runners.entry import Configured, Wrong
 from ...runners.node.module import lacking
 from ...runners.node.resident import Node

@@ -270,7 +270,7 @@ class RoleHook:
             told.warning('Custom hook "{}" {} threw', self.name, what)
 
         def run() -> Any:
-            from ...engine.engine import run_on_thread
+            from ...engine.waiting import run_on_thread
 
             try:
                 result = run_on_thread(lambda: call(self._context(), Input()), seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...engine.session import AsyncSession
+from ...engine.async_session import AsyncSession
 from ...spec.record import thaw
 from .wire import MODEL_ACCEPTS, MODEL_REQUEST
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from ...engine.async_session import AsyncTurn
     from ...engine.engine import Engine
-    from ...engine.session import AsyncTurn
 
 _USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 _END_REASONS = {"completed": "complete", "cancelled": "interrupted"}

@@ -219,7 +219,7 @@ class Module:
         """
         import asyncio
 
-        from ...engine.engine import start_thread
+        from ...engine.waiting import start_thread
 
         stop = Stop()
         future = start_thread(
