@@ -81,9 +81,8 @@ class Journal:
     was never finished and does not count. Values are not copied: nobody keeps or changes what he read or stored.
 
     Where the file cannot be made or written (a full disk, say), transactions go on in this process's memory, and are
-    stored as soon as that can be done: without it no hook would be asked. What
-    others store meanwhile takes its place; where it is heeded at the next ``retry`` only, for whoever is in the middle of
-    a call needs what he did to be there.
+    stored as soon as that can be done: without it no hook would be asked. What others store meanwhile takes their
+    place; for a user who heeds it at the next ``retry`` only, since in the middle of a call he needs what he did.
     Where the file cannot be read, transactions fail, for what it holds may be a refusal; unless their user heeds that.
 
     Parameters:
@@ -91,8 +90,8 @@ class Journal:
         base: the folder below which no symbolic link is followed.
 
     Attributes:
-        heeded: whether its user looks at ``unread`` and tells of ``trouble`` himself: what cannot be read is then
-            as if it were empty, until it can be read.
+        heeded: whether its user looks at ``unread`` and tells of ``trouble`` himself: what cannot be read counts as
+            empty then, until it can be read.
         drops: how often something was forgotten that could not be stored, since others had stored something.
         unread: why it could not be read at the last transaction, or None.
         trouble: what to tell of a state that could not be stored, or "".
