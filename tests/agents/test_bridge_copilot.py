@@ -316,13 +316,16 @@ def test_the_models_last_words_are_read_from_the_recording(agent, hooks, tmp_pat
     assert [event.text for event in hooks.of("on_model_response")] == ([text] if text else [])
 
 
-def test_words_that_are_not_written_yet_are_waited_for(camel, hooks, tmp_path):
+@pytest.mark.parametrize("there", ["some", "empty", "none"])
+def test_words_that_are_not_written_yet_are_waited_for(camel, hooks, tmp_path, there):
     from threading import Timer
 
     camel("userPromptSubmitted")
     call = {"type": "assistant.message", "data": {"content": "I call.", "toolRequests": [{"name": "bash"}]}}
     path = tmp_path / "events.jsonl"
-    more = recorded(path, ASKED, call)
+    more = recorded(path, *[ASKED, call][: 2 if there == "some" else 0])
+    if there == "none":
+        path.unlink()
     timer = Timer(0.1, lambda: recorded(path, ASKED, call, said("last", more=1)))
     timer.start()
     camel("agentStop", **more)

@@ -14,15 +14,16 @@ def last_words(path: str) -> str:
 
     Parameters:
         path: the ``transcriptPath`` of a payload: lines of ``{"type", "data", "agentId"?}``, as version 1.0.102
-            writes them. It writes them a moment later than it calls hooks, so they are waited for.
+            writes them. It makes the file, and writes each line, a moment later than it calls hooks, so they are
+            waited for.
     """
     from time import monotonic, sleep
 
     until = monotonic() + _SECONDS
     while True:
         content = _end_of(path)
-        found = _words(content)
-        if found is not None or not content or monotonic() > until:
+        found = None if content is None else _words(content)
+        if found is not None or content is None or monotonic() > until:
             return found or ""
         sleep(_LOOK)
 
@@ -49,7 +50,8 @@ def _words(content: bytes) -> str | None:
     return None
 
 
-def _end_of(path: str) -> bytes:
+def _end_of(path: str) -> bytes | None:
+    """Return the end of the recording as it is now; None when there will be none."""
     import os
     import stat
 
@@ -57,12 +59,14 @@ def _end_of(path: str) -> bytes:
 
     try:
         fd = os.open(path, os.O_RDONLY | O_NOFOLLOW | O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return b"" if os.path.isdir(os.path.dirname(path)) else None
     except (OSError, ValueError):
-        return b""
+        return None
     try:
         about = os.fstat(fd)
         if not stat.S_ISREG(about.st_mode):
-            return b""
+            return None
         with open(fd, "rb", closefd=False) as file:
             file.seek(max(0, about.st_size - _MOST))
             return file.read(_MOST)
