@@ -68,9 +68,14 @@ class Home:
         """Add a module of hooks to the user's configuration."""
         path = self.config / f"{name}.py"
         path.write_text(source)
-        hooks = [hook for hook in self._configured().get("hooks", []) if hook["name"] != name]
+        hooks = [hook for hook in self.hooks if hook["name"] != name]
         self.configure(hooks=[*hooks, {"name": name, "run": {"module": path.name}, **more}])
         return path
+
+    @property
+    def hooks(self) -> list[dict]:
+        """The hooks of the user's configuration."""
+        return self._configured().get("hooks", [])
 
     def _configured(self) -> dict:
         known = self.config / "hookturn.yaml"

@@ -171,12 +171,18 @@ def test_a_file_in_the_place_of_a_session(caller, guard):
     assert decide(caller, "ls", "") == ""
 
 
-@pytest.mark.parametrize("left", [0, 1, 2, 3])
+@pytest.mark.parametrize("left", [0, 1, 2, 3, 6, 10])
 @pytest.mark.parametrize("young", [False, True])
 def test_a_resident_process_without_files_to_open(home, left, young):
-    """Some are left beside the connection itself: for what it has not loaded yet, for its configuration, for states."""
+    """Some are left beside the connection itself: for what it has not loaded yet, for its configuration, for states,
+    for the loop of a coroutine, for a program."""
     home.hook(HOOK)
     home.hook(home.GUARD, name="other")
+    home.hook(HOOK.replace("\ndef pre", "\nasync def pre").replace("rm -rf", "mkfs"), name="coroutine")
+    program = {"command": """case "$(cat)" in *shred*) echo no shred >&2; exit 2;; esac"""}
+    home.configure(
+        hooks=[*home.hooks, {"name": "program", "timings": ["pre_tool_execution"], "run": program}]
+    )
     home.configure(plugins={"self-protection": False})
     (home.project / "hookturn.yaml").unlink()
     pid = home.serve()["pid"]
@@ -189,7 +195,8 @@ def test_a_resident_process_without_files_to_open(home, left, young):
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
     for session in ("s1", "new", "s1"):
-        decide(home, "rm -rf /", "deny", session_id=session)
+        for command in ("rm -rf /", "mkfs /dev/sda", "shred x"):
+            decide(home, command, "deny", session_id=session)
         decide(home, "ls", "", session_id=session)
     assert home.running() == [pid]
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)

@@ -32,6 +32,9 @@ YOUNG = 50_000_000
 LOOK = 0.02
 """Seconds in which files are not looked at again: a change counts at a call that comes later than that."""
 
+FILES = 16
+"""Files that a call may open at once: those of its session and of builtins, an event loop's, a program's pipes."""
+
 BUILD_PATIENCE = 3.0
 """Seconds for which a call waits for another one that makes the same engine: a hook module may hang at its import,
 and the configuration may be another one by then.
@@ -52,10 +55,19 @@ def stamp(path: str) -> Stamp:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-def open_a_file() -> None:
-    """Raise OSError where this process can open no more files: what it has not loaded by now is missing then, and an
-    engine that is made would lack its configuration, and stay."""
-    os.close(os.open(os.devnull, os.O_RDONLY))
+def check_files() -> None:
+    """Raise OSError where this process can open hardly any more files.
+
+    What it has not loaded by now would be missing then, hooks would fail that need a loop or a program, and an engine
+    that is made would lack its configuration, and stay.
+    """
+    opened = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while len(opened) < FILES:
+            opened.append(os.dup(opened[0]))
+    finally:
+        for fd in opened:
+            os.close(fd)
 
 
 class Files:
@@ -259,9 +271,9 @@ class Engines:
                 return held
         before = Files(configuration(root))
         seen = Seen(environ)
-        open_a_file()
+        check_files()
         assembled = self._make(place, environ=seen)
-        open_a_file()
+        check_files()
         after = Files(sorted(parts(assembled.survey, place.environ)))
         held = Held(assembled.engine, root, agent, seen, [before, after])
         held.users = 1

@@ -18,7 +18,7 @@ from time import monotonic, sleep, time
 from .. import __version__, platform
 from . import door, start, thin, wire
 from .calls import Calls, Options
-from .engines import Engines, installation, open_a_file
+from .engines import Engines, installation, check_files
 from .turns import Gate, Guest, Pace, Turns
 
 TYPE_CHECKING = False
@@ -264,7 +264,7 @@ class Server:
         if not Options(request.words).known or wire.client_left(connection):
             return True  # the client's own process knows more, or nobody waits
         try:
-            open_a_file()
+            check_files()
         except OSError:
             return True  # the client's own process has files to open
         connection.sendall(wire.BEGUN)
