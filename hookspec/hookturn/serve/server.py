@@ -18,7 +18,7 @@ from time import monotonic, sleep, time
 from .. import __version__, platform
 from . import door, start, thin, wire
 from .calls import Calls, Options
-from .engines import Engines, installation, check_files
+from .engines import Engines, check_files, installation
 from .turns import Gate, Guest, Pace, Turns
 
 TYPE_CHECKING = False
