@@ -745,7 +745,8 @@ def test_events_that_an_async_hook_cannot_keep_up_with_are_dropped_and_told(clau
         for number in range(9):
             claude.tool(assembled=assembled, command="ls")
             end = time.monotonic() + 20
-            while number < 4 and not (begun.exists() and len(begun.read_text()) > number):  # no longer waiting
+            # The first four run before the others come.
+            while number < 4 and not (begun.exists() and len(begun.read_text()) > number):
                 assert time.monotonic() < end
                 time.sleep(0.01)
         assembled.engine.close()
