@@ -75,10 +75,10 @@ def test_warnings_alone_are_no_failure(cli):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"def on_turn_start(event)\n    pass\n", "own.py:1:"),
-        (b"\xff\xfe", "not Python: "),
-        (b"x = 1\0", "not Python: "),
-        (None, "cannot be read: No such file or directory"),
+        (b"def on_turn_start(event)\n    pass\n", "own.py:1:25 is not Python: "),
+        (b"\xff\xfe", " is not Python: "),
+        (b"x = 1\0", "own.py is not Python: "),
+        (None, "own.py cannot be read: No such file or directory"),
     ],
     ids=["syntax", "encoding", "NUL", "missing"],
 )
@@ -86,9 +86,12 @@ def test_an_untrusted_module_is_read_and_not_run(cli, content, message):
     cli.write("hookturn.yaml", "hooks: [{name: own, run: {module: own.py}}]")
     if content is not None:
         cli.write("own.py", content)
-    ran = cli("check")
-    assert ran.code == 1
-    assert message in ran.out
+    untrusted = cli("check")
+    assert cli("trust", "--yes").code == (content is None)
+    for ran in (untrusted, cli("check")):  # the same place, whether it is trusted or not: that of the hook
+        assert ran.code == 1
+        (told,) = [line for line in ran.out.splitlines() if message in line]
+        assert told.startswith("error: hookturn.yaml:1:35: hooks[0].run.module: ")
 
 
 def test_an_untrusted_module_has_no_effect(cli):

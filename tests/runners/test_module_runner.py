@@ -228,7 +228,7 @@ def test_a_neighbour_cannot_be_imported(entry, tmp_path):
     ("source", "timings", "cause"),
     [
         (None, (), "h.py cannot be read: No such file or directory"),
-        ("def (", (), "h.py:1:5: invalid syntax"),
+        ("def (", (), "h.py:1:5 is not Python: invalid syntax"),
         ("x = '\0'", (), "null byte"),
         ("\n\n1 / 0\n", (), "h.py:3 failed at import: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit('bye')\n", (), "h.py:2 failed at import: SystemExit: bye"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..spec.errors import RegistrationError, did_you_mean
 from .foreign import dialect
 from .model import normal
-from .problems import Problem, show
+from .problems import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..runners.entry import HookEntry
     from .discovery import Found
     from .model import Model, PluginEntry
+    from .problems import Problem
     from .survey import Survey
 
 
@@ -76,16 +77,7 @@ def _of_hook(survey: Survey, model: Model, entry: HookEntry) -> Iterable[Problem
         ]
     if not entry.path:
         return []
-    try:
-        wrong = _of_module(survey, entry)
-    except SyntaxError as error:
-        cause, remedy = f"not Python: {error.msg}", "Correct the code."
-        return [Problem(entry.path, error.lineno or 0, error.offset or 0, "", cause, remedy)]
-    except OSError as error:
-        cause, remedy = f"cannot be read: {error.strerror or error}", "Correct the path of the hook's module."
-        return [Problem(entry.path, 0, 0, "", cause, remedy)]
-    except (ValueError, RecursionError, MemoryError) as error:
-        return [Problem(entry.path, 0, 0, "", f"not Python: {error}", "Correct the file.")]
+    wrong = _of_module(survey, entry)
     return [model.document.problem(place, *wrong)] if wrong else []
 
 
@@ -102,23 +94,25 @@ def _of_webhook(survey: Survey, model: Model, entry: HookEntry) -> list[Problem]
 
 
 def _of_module(survey: Survey, entry: HookEntry) -> tuple[str, str] | None:
-    """Return cause and remedy of what is wrong with a module's hooks, as far as its text tells.
-
-    Raises:
-        SyntaxError, OSError, ValueError, RecursionError, MemoryError: when it cannot be read.
-    """
+    """Return cause and remedy of what is wrong with a module and its hooks, as far as its text tells."""
     import warnings
 
     from ..engine.registry import Registry
-    from ..runners.module import hooks_of, read
+    from ..runners.module import NOT_PYTHON, hooks_of, not_python, read, unreadable
     from ..runners.outline import outline
     from .configured import located
 
-    source = read(entry.path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the compiler, about code that is not ours
-        compile(source, entry.path, "exec", dont_inherit=True)
-        module = outline(source, entry.path, survey.timings)
+    try:
+        source = read(entry.path)
+    except (OSError, ValueError) as error:
+        return unreadable(entry.path, error)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, about code that is not ours
+            compile(source, entry.path, "exec", dont_inherit=True)
+            module = outline(source, entry.path, survey.timings)
+    except NOT_PYTHON as error:
+        return not_python(entry.path, error)
     if module is None:
         return None
     plugin = None

@@ -26,6 +26,9 @@ MAX_BYTES = 10_000_000
 MAX_PROGRAM = 50_000_000
 """A larger file is not looked at for trust."""
 
+NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What the compiler raises for a file that is no Python, or is nested too deep."""
+
 OBJECTS = ("plugin", "hook")
 """Names in a module that may hold an object with the hooks as methods (or, ``hook``, one function for all timings)."""
 
@@ -90,25 +93,22 @@ def load(entry: HookEntry) -> ModuleType:
     try:
         source = read(path)
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else "") or safe_text(error)
-        raise _refused(
-            entry, f"{path} cannot be read: {why}", "Correct the path under 'run: {module: ...}'."
-        ) from None
+        raise _refused(entry, *unreadable(path, error)) from None
     if entry.digest and sha256_hex(source) != entry.digest:
         raise _refused(
             entry, f"{path} has changed since it was trusted", "Look at it, then run `hookturn trust`."
         )
+    try:
+        code = compile(source, path, "exec", dont_inherit=True)
+    except NOT_PYTHON as error:
+        raise _refused(entry, *not_python(path, error)) from None
     global _loaded
     _loaded += 1
     module = ModuleType(f"hookturn_module_{_loaded}_{safe_component(entry.name).replace('.', '_')}")
     module.__file__ = path
     sys.modules[module.__name__] = module  # dataclasses and pickle look modules up there
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # running it is the point
-    except SyntaxError as error:
-        sys.modules.pop(module.__name__, None)
-        where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else path
-        raise _refused(entry, f"{where}: {error.msg}", "Correct the Python code.") from None
+        exec(code, module.__dict__)  # noqa: S102  # running it is the point
     except (Exception, SystemExit) as error:
         sys.modules.pop(module.__name__, None)
         raise _refused(
@@ -117,6 +117,20 @@ def load(entry: HookEntry) -> ModuleType:
             "Correct the Python code, or install what it imports.",
         ) from error
     return module
+
+
+def unreadable(path: str, error: OSError | ValueError) -> tuple[str, str]:
+    """Return cause and remedy of a module that ``read`` cannot read."""
+    why = (error.strerror if isinstance(error, OSError) else "") or safe_text(error)
+    return f"{path} cannot be read: {why}", "Correct the path under 'run: {module: ...}'."
+
+
+def not_python(path: str, error: Exception) -> tuple[str, str]:
+    """Return cause and remedy of a module that the compiler refuses with one of ``NOT_PYTHON``."""
+    if isinstance(error, SyntaxError):
+        where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else path
+        return f"{where} is not Python: {error.msg}", "Correct the Python code."
+    return f"{path} is not Python: {safe_text(error)}", "Correct the file."
 
 
 def _line_of(error: BaseException, path: str) -> str:
