@@ -123,9 +123,11 @@ def __getattr__(name: str) -> object:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from sys import modules
 
-    module = import_module(home, __name__)
+    whole = f"{__name__}{home}"
+    __import__(whole)  # as ``quick.import_module`` does, and for its reason
+    module = modules[whole]
     # ``events`` and ``redact`` are modules themselves, the rest are names in one
     value = module if home == f".{name}" else getattr(module, name)
     globals()[name] = value

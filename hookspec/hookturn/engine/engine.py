@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from threading import RLock
 from time import monotonic, perf_counter
@@ -22,7 +21,7 @@ from .waiting import start_thread, thrown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
     from typing import Any, Literal
 
     from ..spec.timings import Timing
@@ -50,6 +49,8 @@ LADDER_TIMINGS = ("on_tool_call_start", "pre_tool_execution")
 """Where a session applies the permission rules."""
 
 
+# Not by the import's own name: CPython compiles that for functions of a module, and calls of methods cost more.
+_nest = nest_now
 _TOP, _FIRST = LEVELS[0], LEVELS[1]
 _new = object.__new__
 
@@ -141,10 +142,11 @@ class Engine:
         self._sessions: dict[str, SessionState] = {}
         self._loose: dict[str, list[str]] = {}  # injections for sessions that the engine does not run
         self._strikes = Strikes()
+        self._struck = self._strikes.counts  # looked at in each fire
         self._pool: Any = None  # helper loops for coroutine hooks in synchronous code
         refused: list[RegistrationError] = []
         given: list[tuple[Any, Any, str]] = [("host", host, "host")] if host is not None else []
-        if not isinstance(plugins, Iterable) or isinstance(plugins, str):
+        if not hasattr(plugins, "__iter__") or isinstance(plugins, str):
             raise TypeError(f"plugins takes a list of plugins, got {type(plugins).__name__}")
         for plugin in plugins:
             name, item = plugin if isinstance(plugin, tuple) and len(plugin) == 2 else (None, plugin)
@@ -340,12 +342,12 @@ class Engine:
                 out = _new(Outcome)
                 out.event = event
                 return out
-            if deadline is None and nest_now.get() is _TOP:
-                token = nest_now.set(_FIRST)
+            if deadline is None and _nest.get() is _TOP:
+                token = _nest.set(_FIRST)
                 try:
                     fold = self._loop(plan, event, None)
                 finally:
-                    nest_now.reset(token)
+                    _nest.reset(token)
                 if fold is None:
                     out = _new(Outcome)
                     out.event = event
@@ -356,7 +358,7 @@ class Engine:
     async def afire(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
         """Fire an event from a coroutine; coroutine hooks run on the current loop. See ``fire``."""
         plan = self._hot.get(event.timing)
-        if plan is None or measure or deadline is not None or nest_now.get() is not _TOP:
+        if plan is None or measure or deadline is not None or _nest.get() is not _TOP:
             return await self._afire(self.plan(event.timing), event, measure, deadline, None, None)
         fold = self._fire_plain(plan, event, None, None) if plan else None
         if fold is None:
@@ -389,7 +391,7 @@ class Engine:
 
     def check_nesting(self) -> None:
         """Raise NestingError when a hook at the deepest level would fire once more."""
-        if nest_now.get().depth >= MAX_NESTING:
+        if _nest.get().depth >= MAX_NESTING:
             raise too_deep()
 
     def decide(self, event: Event, *, measure: bool = False, deadline: float | None = None) -> Outcome:
@@ -494,7 +496,7 @@ class Engine:
             self.composition is None
             and not self._strikes.aside
             and (plan.own or not self.threaded)
-            and not nest_now.get().skip
+            and not _nest.get().skip
         )
 
     def _folded(self, fold: Fold) -> Outcome:
@@ -512,17 +514,17 @@ class Engine:
         times: list[tuple[str, float]] | None = None,
     ) -> Fold | None:
         """Call synchronous hooks at the depth that is due. None when no hook said anything."""
-        nest = nest_now.get()
+        nest = _nest.get()
         if nest.depth >= MAX_NESTING:
             raise too_deep(event.timing)
         fold = None
         if permissions is not None or carried is not None:
             fold = Fold(plan.timing, event, permissions, carried)
-        token = nest_now.set(LEVELS[nest.depth + 1])
+        token = _nest.set(LEVELS[nest.depth + 1])
         try:
             return self._loop(plan, event, fold, times)
         finally:
-            nest_now.reset(token)
+            _nest.reset(token)
 
     def _loop(
         self, plan: Plan, event: Event, fold: Fold | None, times: list[tuple[str, float]] | None = None
@@ -569,7 +571,7 @@ class Engine:
                     break
         if times:
             times[-1] = (times[-1][0], perf_counter() - before)
-        if self._strikes.counts:
+        if self._struck:
             self._strikes.forgive([step for group in groups for _, _, step in group], fold, event.session_id)
         return fold
 
@@ -588,7 +590,7 @@ class Engine:
         fold = self._new_fold(timing, plan, event, permissions, carried)
         if plan is None or bool(fold.ended):  # bool(): a bare test narrows the type to ''
             return fold
-        nest = nest_now.get()
+        nest = _nest.get()
         if nest.depth >= MAX_NESTING:
             raise too_deep(event.timing)
         begun = monotonic()
@@ -629,7 +631,7 @@ class Engine:
             start = perf_counter()
             try:
                 until = min(nest.end, monotonic() + limit)
-                token = nest_now.set(Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
+                token = _nest.set(Nest(nest.depth + 1, nest.skip, nest.service_depth, until))
                 try:
                     if self.threaded and not step.is_async and step.owner.layer != "builtin":
                         answer = yield None, partial(step.call, fold.event), limit
@@ -641,7 +643,7 @@ class Engine:
                     if answer is not None and hasattr(answer, "__await__"):
                         answer = yield answer, None, limit
                 finally:
-                    nest_now.reset(token)
+                    _nest.reset(token)
                     if times is not None:
                         times.append((step.name, perf_counter() - start))
                 elapsed = perf_counter() - start
@@ -664,7 +666,7 @@ class Engine:
                 self._failed(fold, step, error, elapsed, elapsed * 1e6 if measure else 0.0)
             if fold.question is not None:
                 yield from self._consult(fold)
-        if self._strikes.counts:
+        if self._struck:
             self._strikes.forgive(called, fold, event.session_id)
         fold.tally()
         if fold.question is not None:
@@ -690,7 +692,7 @@ class Engine:
         fold = ComposedFold(
             self.composition, timing, event, permissions, carried, watching=self.mode == "monitor"
         )
-        skip = nest_now.get().skip
+        skip = _nest.get().skip
         fold.begin(
             [
                 step
