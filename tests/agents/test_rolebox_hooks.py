@@ -200,7 +200,7 @@ def test_r2_a_module_path_starts_at_the_role_then_at_the_workspace(role, where):
         (hook("bad", phase="during"), "the phase 'during' is none, so the hook bad never runs"),
         ("    - just a text\n", "expected a hook"),
         (hook("bad", module="hooks/missing.py"), "{folder}/hooks/missing.py cannot be read: No such file or directory"),
-        (hook("bad", module="hooks/broken.py"), "{folder}/hooks/broken.py:1:5: invalid syntax"),
+        (hook("bad", module="hooks/broken.py"), "{folder}/hooks/broken.py:1:5 is not Python: invalid syntax"),
     ],
 )  # fmt: skip
 def test_r1_2_a_bad_entry_is_told_and_costs_only_itself(role, bad, cause):
