@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from stat import S_ISREG
 
 from ..spec.errors import HookturnError
 from ..spec.record import Record
@@ -254,12 +255,21 @@ class Request:
 
     def _backup(self, path: str) -> str:
         """Return how a file was before, or "": what else stands in the backup's place tells nothing."""
-        place = os.path.realpath(path) + BACKUP
+        place = backup_place(path)
         try:
-            before = b"" if os.path.islink(place) else self.read(place) or b""
+            before = (self.read(place) if place else None) or b""
             return _checked(before.decode("utf-8-sig"), place)
         except (CannotInstall, UnicodeDecodeError):
             return ""
+
+
+def backup_place(path: str) -> str:
+    """Return where the old form of a file is kept beside it, or "" where something else stands there."""
+    place = os.path.realpath(path) + BACKUP
+    try:
+        return place if S_ISREG(os.lstat(place).st_mode) else ""
+    except OSError:  # nothing stands there
+        return place
 
 
 def _checked(text: str, label: str) -> str:

@@ -125,12 +125,7 @@ class Journal:
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of ``key``, or ``default``."""
         with self._threads:
-            if self._depth == 0:
-                try:
-                    self._follow()
-                except OSError as error:
-                    self._go_blind(error)
-            return self._data.get(key, default)
+            return self.look().get(key, default)
 
     def look(self) -> Mapping[str, Any]:
         """Return all values as they are now, to be read at once."""

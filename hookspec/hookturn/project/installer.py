@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents.bridge import AGENTS, UnknownAgent
-from ..agents.installing import BACKUP, CannotInstall, Change, Endpoint, Request, called_at
+from ..agents.installing import BACKUP, CannotInstall, Change, Endpoint, Request, backup_place, called_at
 from ..spec.errors import did_you_mean
 
 TYPE_CHECKING = False
@@ -212,16 +212,7 @@ def backup_beside(change: Change) -> str:
     """Return where the old form of a file is kept beside it, or "" where it is not: there is none, it holds a secret
     that would end in the repository, or something else stands there.
     """
-    import os
-    from stat import S_ISREG
-
-    if change.old is None or change.private:
-        return ""
-    path = os.path.realpath(change.path) + BACKUP
-    try:
-        return path if S_ISREG(os.lstat(path).st_mode) else ""
-    except OSError:  # nothing stands there
-        return path
+    return "" if change.old is None or change.private else backup_place(change.path)
 
 
 def _holds(path: str, content: bytes | None) -> bool:

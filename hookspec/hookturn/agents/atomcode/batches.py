@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from ...spec.timings import Timing
 
 
+AGAIN = 30.0
+"""Seconds after which events that the spool refused are offered to it again, at the earliest."""
+
+MOST = 10_000
+"""Events that wait while the spool refuses them; of more the oldest are dropped, and that is told."""
+
+
 def make(entry: HookEntry, made: runner.WebhookPlugin, timings: Mapping[str, Timing]) -> runner.WebhookPlugin:
     """Return the plugin of a webhook whose events go out in batches.
 
@@ -65,13 +72,6 @@ def _dispose(batch: Batch) -> Any:
         return batch.close()
 
     return on_dispose
-
-
-AGAIN = 30.0
-"""Seconds after which events that the spool refused are offered to it again, at the earliest."""
-
-MOST = 10_000
-"""Events that wait while the spool refuses them; of more the oldest are dropped, and that is told."""
 
 
 class Batch:

@@ -69,8 +69,7 @@ class Kept:
         if self._fd >= 0 and self._pid == os.getpid():
             with suppress(OSError):
                 os.unlink(self._path)
-            os.close(self._fd)
-        self._fd = -1
+        self.leave()
 
     def leave(self) -> None:
         """Let go of the file: what is in it is for the next process, or the next batch of this one."""
